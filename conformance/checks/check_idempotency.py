@@ -29,6 +29,8 @@ from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
 _OTHER_KEYS = 12
+_PAIRS = 3
+"""Times that two calls are compared before a difference of theirs counts as one of the calls and not of the clock."""
 _PAUSE_S = 1.5
 _LONGEST_PAUSE_S = 5.0
 _BEFORE_THE_END_S = 0.5
@@ -176,8 +178,11 @@ async def a_key_on_another_resource_is_another_call(case: Case) -> None:
     first, second = await key_on_another_path(case)
 
     async def send_separately() -> tuple[Answer, Answer]:
-        separate = _with_like_body(case, await case.arrange(), second.request).with_fresh_key()
-        return first, await case.control(separate, "a separate call")
+        requests = [_with_like_body(case, await case.arrange(), second.request).with_fresh_key() for _ in range(2)]
+        if requests[0].path == requests[1].path:
+            return first, await case.control(requests[1], "a separate call")
+        one, other = await asyncio.gather(*(case.control(request, "a separate call") for request in requests))
+        return one, other
 
     await _expect_own_answer(case, (first, second), send_separately)
 
@@ -257,10 +262,11 @@ async def _expect_own_answer(
         return
     if not are_alike(case, first, second):
         return
-    other, separate_answer = await send_separately()
-    if are_alike(case, other, separate_answer):
-        case.note("answers do not show which resource they are about")
-        return
+    for _ in range(_PAIRS):  # answers may differ by the second of the clock alone
+        other, separate_answer = await send_separately()
+        if are_alike(case, other, separate_answer):
+            case.note("answers do not show which resource they are about")
+            return
     raise case.violation(
         "the key's first answer was replayed for another call",
         first,

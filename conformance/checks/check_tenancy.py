@@ -145,8 +145,12 @@ async def a_list_shows_nothing_of_another_installation(case: Case) -> None:
     fixture = case.runtime.fixtures.find("webhook", "foreign")
     case.need(fixture, "fixtures.webhook.foreign", "an endpoint of another installation is needed")
     assert fixture is not None
-    values = [str(value) for value in (await case.runtime.fixtures.get_shared(fixture, {})).values()]
-    foreign_values = list(filter(is_distinctive, values))
+    members = await case.runtime.fixtures.get_shared(fixture, {})
+    path = case.runtime.arranger.facts(case.contract.operations["updateInstallationWebhook"]).path
+    names = {name.rpartition(".")[2] for name in placeholders(dict(path))} or {
+        "id"
+    }  # others are no ids: its URL, a state
+    foreign_values = [value for name in names & members.keys() if is_distinctive(value := str(members[name]))]
     case.require_case(foreign_values, "the id of the other installation's endpoint may occur by chance")
     answer = await case.control(await case.arrange())
     if any(value in answer.body.decode("utf-8", "replace") for value in foreign_values):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from conformance.checks.support.schema_bounds import SYNTAX, least_values
+from conformance.checks.support.schema_bounds import REQUIRED_ALONE, SYNTAX, least_values
 from conformance.checks.support.strategies import places
 from conformance.core import json_pointer as pointer
+from conformance.profile.render import escape
 from conformance.profile.subschema import Root, Schema
 
 _MOST_ITEMS: Final = 20
@@ -26,11 +27,14 @@ def opposite_switches(body: Any) -> dict[str, bool]:
 
 
 def least_body(bodies: Collection[Any], body: Any, schema: Schema | None, keep: Collection[Any]) -> Any:
-    """The shortest of the profile's other bodies; else the members that the schema requires; None without either."""
+    """The template of the least body; None without one.
+
+    The shortest of the profile's other bodies; else the members that the schema requires.
+    """
     if bodies:
         return min(bodies, key=lambda other: len(str(other)))
     found = least_values(body, schema, keep, ()) if schema is not None else iter(())
-    return next((least for words, least in found if words == "the required members alone"), None)
+    return next((escape(least) for words, least in found if words == REQUIRED_ALONE), None)
 
 
 def fullest_body(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from conformance.checks.support.unknown_ids import is_distinctive
+from typing import Final
+
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
+
+_SHORT: Final = 5
+"""Characters of a word that may stand in any item."""
 
 
 def texts_of_items(answer: Answer) -> frozenset[str]:
@@ -13,6 +17,12 @@ def texts_of_items(answer: Answer) -> frozenset[str]:
         value
         for place, value in pointer.leaves(answer.data)
         if isinstance(value, str)
-        and is_distinctive(value)
+        and len(value) > _SHORT
+        and not value.isdecimal()
         and any(token.isdecimal() for token in pointer.tokens(place))
     )
+
+
+def has_items(answer: Answer) -> bool:
+    """Whether an array within the answer's data has an item, whatever it says."""
+    return any(any(token.isdecimal() for token in pointer.tokens(place)) for place, _ in pointer.leaves(answer.data))

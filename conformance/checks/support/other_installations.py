@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.context import is_read
+from conformance.checks.support.effects import Oracle
+from conformance.checks.support.replays import are_alike
+from conformance.checks.support.signals import Inconclusive, Violation
+from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.contract import Operation
+from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
 from conformance.core.messages import join_values
 from conformance.profile.model import Credential
 from conformance.profile.render import placeholders
@@ -21,14 +28,53 @@ _REFUSAL_STATUSES: Final = (400, 401, 403, 404, 409)
 async def expect_out_of_reach(case: Case, path: Mapping[str, str], purpose: str, credential: str = "") -> Answer:
     """The refusal of the control with these path values, or with this key, of another installation.
 
-    Violated where it is not refused.
+    Violated where it is not refused. Numbers are judged only where it is seen that both name the same object: each
+    installation may count its own.
     """
 
-    def change(request: Request) -> Request:
+    async def refuse(request: Request) -> Answer:
         changed = request.with_path(**path)
-        return case.as_credential(changed, credential) if credential else changed
+        changed = case.as_credential(changed, credential) if credential else changed
+        is_numbered = not all(map(is_distinctive, changed.path.values()))
+        oracle = await Oracle.watch_if_visible(case, request) if is_numbered and not is_read(case.operation) else None
+        control = request.with_fresh_key()
+        try:
+            return await case.refusal(changed, _REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+        except Violation as violation:
+            answer = violation.answers[-1]
+            if answer.ok and is_numbered and not await _is_same_object(case, request, answer, oracle):
+                message = "each installation may number its own objects, and that id may name two"
+                raise Inconclusive(message, answer, cause="ids that are numbers") from violation
+            raise
 
-    return await case.shared_negative(change, _REFUSAL_STATUSES, purpose, any_refusal=True)
+    return await case.share_control(refuse, purpose)
+
+
+async def _is_same_object(case: Case, own: Request, stranger: Answer, oracle: Oracle | None) -> bool:
+    """Whether another installation's 200 is seen to be about the own object: in what it shows, or by its effect.
+
+    What it shows counts where it is what the owner is shown, and another object is shown otherwise, ids apart.
+    """
+    if own.path != stranger.request.path:
+        return False
+    if not is_read(case.operation):
+        return oracle is not None and bool(await oracle.count_visible_effects())
+    other_request = await case.arrange(use=_states_in_path(case))
+    other, known = await case.control(other_request, "another object"), await case.control(own, "the own object")
+    return are_alike(case, known, stranger) and not strictjson.is_equal(_nameless(other), _nameless(known))
+
+
+def _states_in_path(case: Case) -> dict[str, str]:
+    """Kind -> state, of the fixtures that the operation's path names."""
+    parts = [(name.partition(".")[0], name.split(".")[1:-1]) for name in placeholders(dict(case.facts.path))]
+    found = [case.runtime.fixtures.find(kind, state[0] if state else None) for kind, state in parts]
+    return {fixture.kind: fixture.state for fixture in found if fixture is not None}
+
+
+def _nameless(answer: Answer) -> Any:
+    """What an answer shows, without the ids in its path."""
+    ids = set(answer.request.path.values())
+    return [(place, value) for place, value in pointer.leaves(answer.value) if str(value) not in ids]
 
 
 def other_key(case: Case, *operations: str) -> str:

@@ -67,6 +67,9 @@ def test_the_least_body_is_the_profiles_shortest_or_what_the_schema_requires() -
     others = [{"url": "https://hooks.example/u8", "code": "x"}, {"url": "{unique}"}]
     assert least_body(others, BODY, SCHEMA, ()) == {"url": "{unique}"}
     assert least_body((), BODY, SCHEMA, ()) == {"url": BODY["url"]}
+    assert least_body((), {**BODY, "url": "https://h/{id}"}, SCHEMA, ()) == {
+        "url": "https://h/{{id}}"
+    }  # no placeholder
     assert least_body((), {"url": "x"}, SCHEMA, ()) is None
     assert least_body((), BODY, None, ()) is None
 

@@ -1,0 +1,121 @@
+"""Installations that conform in ways that few do: ids that each counts for itself, fixtures that show much, lists."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from conformance.checks.check_scopes import the_named_scope_suffices_for_what_is_listed
+from conformance.checks.check_tenancy import a_key_of_another_installation_reaches_nothing_here as reaches_nothing
+from conformance.checks.check_tenancy import a_list_shows_nothing_of_another_installation
+from conformance.checks.check_tenant_changes import an_order_that_a_checkout_made_is_out_of_reach
+from conformance.checks.check_tenant_lists import a_request_chooses_no_other_installation
+from conformance.checks.support.case import Case
+from conformance.core.outcomes import Outcome
+from conformance.profile.behavior import Tenancy
+from conformance.profile.model import Credential, SecretSource
+from conformance.profile.resources import Fixture, OperationFacts
+from tests.support.check_runs import CONTRACT
+
+READ, REVOKE = CONTRACT.operations["quotePublicCartCheckout"], CONTRACT.operations["revokePublicCart"]
+LIST, UPDATE = CONTRACT.operations["listInstallationWebhookDeliveries"], "updateInstallationWebhook"
+SCOPES = frozenset({"catalog:read", "checkout:quote", "webhooks:read", "webhooks:write"})
+KEYS = {"b": "key-b-0123456789"}
+FACTS: dict[str, Any] = {
+    "keys": KEYS,
+    "credentials": {
+        "full": Credential("full", SecretSource(env="X"), SCOPES, "A"),
+        "b": Credential("b", SecretSource(env="X"), SCOPES, "B"),
+    },
+    "fixtures": {"cart": {"open": Fixture("cart", "open", values=tuple({"id": str(n)} for n in range(10, 30)))}},
+    "operations": {
+        READ.id: OperationFacts(path={"cartId": "{cart.id}"}),
+        REVOKE.id: OperationFacts(path={"cartId": "{cart.id}"}, body={"reason": "x"}),
+    },
+}
+
+
+def is_of_b(arrived: Any) -> bool:
+    return KEYS["b"] in "".join(arrived.all("authorization"))
+
+
+@pytest.mark.parametrize("operation", [READ, REVOKE], ids=lambda operation: operation.id)
+@pytest.mark.parametrize("shared", [False, True], ids=["numbers of each installation", "no tenants at all"])
+def test_each_installation_may_number_its_own_carts(judged: Any, answer: Any, operation: Any, *, shared: bool) -> None:
+    """Cart 17 of one is not cart 17 of the other: a 200 alone says nothing, and equal contents do."""
+
+    def script(arrived: Any) -> bytes:
+        cart = arrived.target.split("/carts/")[1].split("/")[0]
+        owner = "A" if shared or not is_of_b(arrived) else "B"
+        return bytes(answer(200, {"data": {"id": cart, "total": int(cart) * (7 if owner == "A" else 5)}}))
+
+    async def law(case: Case) -> None:
+        await reaches_nothing(case, "b")
+
+    result, _ = judged(script, law, operation, **FACTS)
+    seen = shared and operation is READ  # no sign of the write is stated
+    assert result.outcome is (Outcome.FAILED if seen else Outcome.INCONCLUSIVE), result
+
+
+@pytest.mark.parametrize("shown", ["active", "wh_8c21f0a9"])
+def test_only_the_id_of_a_foreign_endpoint_must_not_be_listed(judged: Any, answer: Any, shown: str) -> None:
+    """A fixture may say more of an endpoint: what state it is in, where its events go."""
+    members = {"id": "wh_8c21f0a9", "state": "active", "url": "https://hooks.example/all"}
+    facts = FACTS | {
+        "fixtures": {"webhook": {"foreign": Fixture("webhook", "foreign", values=(members,), reusable=True)}},
+        "operations": {UPDATE: OperationFacts(path={"id": "{webhook.id}"}, body={"note": "x"})},
+    }
+    item = {"id": "dl_1", "state": shown}
+    law = a_list_shows_nothing_of_another_installation
+    result, _ = judged(lambda _arrived: answer(200, {"data": {"deliveries": [item]}}), law, LIST, **facts)
+    assert result.outcome is (Outcome.PASSED if shown == "active" else Outcome.FAILED), result
+
+
+@pytest.mark.parametrize("order", ["ORD-001001", "ord_8c21f0a9d7"])
+def test_each_installation_may_number_its_own_orders(judged: Any, answer: Any, order: str) -> None:
+    """Two shops have an order 1001 each, and both may be eligible."""
+
+    def script(arrived: Any) -> bytes:
+        return bytes(answer(200, {"data": {"orderId": order} if arrived.method == "POST" else {"eligible": True}}))
+
+    read = CONTRACT.operations["getStorefrontOrderAfterSalesEligibility"]
+    facts = FACTS | {
+        "fixtures": FACTS["fixtures"] | {"order": {"open": Fixture("order", "open", values=({"id": "ord_x"},) * 3)}},
+        "operations": {
+            "checkoutPublicCart": OperationFacts(path={"cartId": "{cart.id}"}, body={"email": "a@example.com"}),
+            read.id: OperationFacts(path={"orderId": "{order.id}"}),
+        },
+    }
+    result, _ = judged(script, an_order_that_a_checkout_made_is_out_of_reach, read, **facts)
+    assert result.outcome is (Outcome.INAPPLICABLE if "-" in order else Outcome.FAILED), result
+
+
+@pytest.mark.parametrize("name", ["Filiale K\u00f6ln \u5317", "two\nlines", "\U0001f6d2"])
+def test_an_installation_may_have_any_name(judged: Any, answer: Any, name: str) -> None:
+    """It is sent in headers and parameters, whatever letters it has."""
+
+    def script(arrived: Any) -> bytes:
+        return bytes(answer(200, {"data": {"installation": name if is_of_b(arrived) else "own"}}))
+
+    tenancy = Tenancy(installation_in_identity="/data/installation", installation_in_readiness="/data/installation")
+    operation = CONTRACT.operations["getApiKeyIdentity"]
+    result, target = judged(script, a_request_chooses_no_other_installation, operation, **FACTS, tenancy=tenancy)
+    assert result.outcome is Outcome.PASSED, result
+    assert all("\n" not in json.dumps(value) for arrived in target.arrived for _, value in arrived.headers)
+
+
+@pytest.mark.parametrize("shown", ["numbers alone", "nothing"])
+def test_a_key_may_be_told_less_of_each_delivery(judged: Any, answer: Any, shown: str) -> None:
+    """What is listed is what the scope is for; how much of it each key is told is not stated."""
+    items = {"numbers alone": [{"number": 1}, {"number": 2}], "nothing": []}
+
+    def script(arrived: Any) -> bytes:
+        full = [{"number": n, "order": f"order-of-somebody-{n}x"} for n in (1, 2)]
+        return bytes(answer(200, {"data": {"deliveries": items[shown] if is_of_b(arrived) else full}}))
+
+    reader = Credential("b", SecretSource(env="X"), frozenset({"webhooks:read"}), "A")
+    facts = FACTS | {"credentials": FACTS["credentials"] | {"b": reader}, "operations": {}}
+    result, _ = judged(script, the_named_scope_suffices_for_what_is_listed, LIST, **facts)
+    assert result.outcome is (Outcome.FAILED if shown == "nothing" else Outcome.PASSED), result
