@@ -86,8 +86,9 @@ async def a_form_is_answered_400(case: Case) -> None:
 async def a_body_that_is_no_object_is_answered_400(case: Case, value: Any) -> None:
     """All request bodies are objects; binding where the profile's schema says so."""
     body = json.dumps(value).encode()
-    has_schema = case.runtime.validators.knows(case.operation.request_schema)
-    level = Level.DECLARED if has_schema else None
+    name, validators = case.operation.request_schema, case.runtime.validators
+    is_forbidden = validators.knows(name) and bool(validators.problem(name, value))
+    level = Level.DECLARED if is_forbidden else None
     await case.shared_negative(
         lambda request: request.with_raw_body(body),
         refusals(case),

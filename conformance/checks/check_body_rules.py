@@ -13,7 +13,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.sized_bodies import in_chunks, nest, pad
+from conformance.checks.support.sized_bodies import depth_of, in_chunks, nest, pad
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -24,11 +24,21 @@ _SUBTYPE: Final = "vnd.conformance.v1"
 _STORING: Final = ("createInstallationWebhook", "updateInstallationWebhook")
 """The operations whose answers show the body that they store."""
 _TAKING: Final = ("ignored", "kept")
+_ROOM: Final = 100
+"""In bytes, for a member that is added later."""
 
 
 def _require_object(case: Case, request: Request) -> dict[str, Any]:
     case.require_applicable(isinstance(request.body, dict), "the profile's body is no JSON object")
     return dict(request.body)
+
+
+def _is_beyond_limits(case: Case, request: Request) -> bool:
+    """Whether a stated limit, or the schema, refuses the body for another reason than the one that is asked about."""
+    bodies, size = case.profile.bodies, len(request.wire("").content or b"") + _ROOM
+    is_large = bodies.max_bytes is not None and size > bodies.max_bytes
+    is_deep = bodies.max_depth is not None and depth_of(request.document) > bodies.max_depth
+    return is_large or is_deep or is_against_schema(case, request)
 
 
 def _with_unknown_members(case: Case, request: Request, text: str) -> Request:
@@ -40,7 +50,7 @@ def _with_unknown_members(case: Case, request: Request, text: str) -> Request:
     for name, value in request.body.items():
         if isinstance(value, dict) and case.runtime.validators.knows(case.operation.request_schema):
             deeper = request.with_body({**body, name: {**value, f"y{text}": "within"}})
-            return changed if is_against_schema(case, deeper) else deeper
+            return changed if _is_beyond_limits(case, deeper) else deeper
     return changed
 
 
@@ -57,7 +67,7 @@ async def _with_members_of_the_answer(case: Case, request: Request, number: int)
     known_names = {*request.document, *(name for name in data if any(Root(schema).subschemas(schema, [name])))}
     further = {name: _of_the_client(item, number) for name, item in data.items() if name not in known_names}
     changed = request.with_body({**request.body, **further})
-    return request if is_against_schema(case, changed) else changed
+    return request if _is_beyond_limits(case, changed) else changed
 
 
 def _of_the_client(value: Any, number: int) -> Any:
@@ -85,10 +95,11 @@ def _refusal_statuses(case: Case) -> frozenset[int]:
 
 
 def _places_of_unknown_members(case: Case, body: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The top of the body; and the first object within whose schema names the members of it."""
-    yield ()
+    """The top of the body, unless its schema is open; and the first object within whose schema names its members."""
     schema = case.profile.schemas.by_name.get(case.operation.request_schema, {})
     root = Root(schema)
+    if not any(map(_is_open, root.subschemas(schema, []))):
+        yield ()
     for name, value in body.items():
         parts = list(root.subschemas(schema, [name])) if isinstance(value, dict) else []
         if parts and all(_names_its_members(part) for part in parts):
@@ -97,19 +108,28 @@ def _places_of_unknown_members(case: Case, body: dict[str, Any]) -> Iterator[tup
 
 
 def _names_its_members(part: Mapping[str, Any]) -> bool:
-    is_open = part.get("additionalProperties", False) is not False or part.get("unevaluatedProperties", False)
-    return bool(part.get("properties")) and not is_open and "patternProperties" not in part
+    return bool(part.get("properties")) and not _is_open(part)
+
+
+def _is_open(part: Mapping[str, Any]) -> bool:
+    """Whether a schema says that there are further members."""
+    words = ("additionalProperties", "unevaluatedProperties", "patternProperties")
+    return any(part.get(word, False) is not False for word in words)
 
 
 @check("BODY-9")
 async def an_unknown_member_is_treated_as_stated(case: Case) -> None:
     """A body with an unknown member is answered 400, or 200 as if it were not there, or shown by the answer."""
-    stated = case.profile.bodies.unknown_members
+    stated, limit = case.profile.bodies.unknown_members, case.profile.bodies.max_bytes
     case.need(stated, "bodies.unknown_members", "what an unknown member is, is needed")
     request = await case.arrange()
+    if limit is not None:
+        _need_room(case, request, limit)
     text = f"Conformance{uuid4().hex[:12]}"
     if stated == "refused":
-        for number, path in enumerate(_places_of_unknown_members(case, _require_object(case, request))):
+        places = list(_places_of_unknown_members(case, _require_object(case, request)))
+        case.require_case(places, f"{case.operation.request_schema} takes members of any name")
+        for number, path in enumerate(places):
             control = await case.arrange() if number else request  # a control changes its resource
             bad = control.with_body(pointer.put(control.body, pointer.join(*path, f"x{text}"), text))
             await case.negative(control, bad, _refusal_statuses(case), "an unknown member")
@@ -231,6 +251,8 @@ def _fill(request: Request, size: int) -> Request:
 
 async def _expect_200(case: Case, request: Request, text: str) -> None:
     answer = await case.send_with_retry(request.with_fresh_key(), text)
+    if answer.status is None and "within" in answer.trouble:
+        raise Inconclusive(f"a body of {text} was not answered in time", answer, cause="limits.timeout_s")
     if not answer.ok:
         raise case.violation(f"a body of {text} was refused", answer, expected="200")
 
@@ -250,7 +272,7 @@ async def _expect_400(case: Case, request: Request, changed: Request, text: str)
 
 def _need_room(case: Case, request: Request, limit: int) -> None:
     """The case needs a limit that the profile's own body is far from."""
-    case.require_case(len(json.dumps(request.document)) + 100 < limit, f"the profile's body fills {limit} bytes")
+    case.require_case(len(json.dumps(request.document)) + _ROOM < limit, f"the profile's body fills {limit} bytes")
 
 
 @check("BODY-9")
@@ -288,7 +310,10 @@ async def the_size_of_a_body_is_counted_in_bytes(case: Case) -> None:
     case.require_case(bodies.unknown_members in _TAKING, "no member is known that takes a text of any length")
     assert bodies.max_bytes is not None
     request = await case.arrange()
+    _require_object(case, request)
     _need_room(case, request, bodies.max_bytes // 2)
+    fits = not is_against_schema(case, _fill(request, 2))
+    case.require_case(fits, f"{case.operation.request_schema} takes no text as a further member")
     text = f"more than {bodies.max_bytes} bytes, in letters of two bytes"
     await _expect_400(case, request, _fill(request, bodies.max_bytes), text)
     await case.reprove_control(request)
@@ -297,8 +322,10 @@ async def the_size_of_a_body_is_counted_in_bytes(case: Case) -> None:
 async def _expect_nested(case: Case, request: Request, depth: int) -> None:
     """The deepest body is accepted, with a text that has more brackets than that: brackets in a text nest nothing."""
     brackets = "[{" * (depth // 2 + 1)
-    with_brackets = request.with_body({**request.body, "xConformanceText": brackets})
-    answer = await case.send_with_retry(nest(with_brackets, depth, b"").with_fresh_key(), f"{depth} levels")
+    deepest = nest(request.with_body({**request.body, "xConformanceText": brackets}), depth, b"")
+    limit, size = case.profile.bodies.max_bytes, len(deepest.wire("").content or b"")
+    case.require_case(limit is None or size <= limit, f"a body of {depth} levels exceeds {limit} bytes")
+    answer = await case.send_with_retry(deepest.with_fresh_key(), f"{depth} levels")
     if not answer.ok:
         await _expect_200(case, nest(await case.arrange(), depth, b""), f"{depth} levels")
         message = f"a body of {depth} levels was refused with {len(brackets)} brackets in a text"
@@ -312,8 +339,10 @@ async def a_body_ends_at_the_stated_depth(case: Case) -> None:
     case.need(bodies.max_depth, "bodies.max_depth", "the deepest body is needed")
     case.require_case(bodies.unknown_members in _TAKING, "no member is known that takes a value of any depth")
     request = await case.arrange()
-    _require_object(case, request)
     assert bodies.max_depth is not None
+    further = {"xConformanceText": "[{", "xConformanceDepth": [{}]}
+    fits = not is_against_schema(case, request.with_body({**_require_object(case, request), **further}))
+    case.require_case(fits, f"{case.operation.request_schema} takes no further members of any type")
     await _expect_nested(case, request, bodies.max_depth)
     too_deep = bodies.max_depth + 1
     await case.share_control(

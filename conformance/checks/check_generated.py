@@ -14,6 +14,7 @@ from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import part_by_schema
+from conformance.checks.support.crisp_formats import format_validator
 from conformance.checks.support.invalid_bodies import fixed_places, refusals, schema_of
 from conformance.checks.support.properties import draw, explore, seed_of
 from conformance.checks.support.registry import check
@@ -34,6 +35,7 @@ _KEY_ATTEMPTS = 50
 """Keys generated to find one with a well-formed neighbour."""
 _BASE64 = re.compile("[A-Za-z0-9+/]+")
 _TO_BASE64 = str.maketrans("-_", "+/")
+_PLACE_OF_VERSION = 14
 _FIXTURE_SHARE = 3
 """Properties whose examples consume fixtures have this share of the examples."""
 
@@ -149,7 +151,9 @@ def _is_violation(case: Case, request: Request, example: BoundViolation) -> bool
     if example.bound == "additionalProperties" and not _refuses_unknown_members(case):
         return False
     body = request.with_body(example.body).document
-    return example.bound == "format" or bool(case.runtime.validators.problem(request.operation.request_schema, body))
+    if example.bound == "format":
+        return not format_validator(schema_of(case)).is_valid(body)
+    return bool(case.runtime.validators.problem(request.operation.request_schema, body))
 
 
 def _refuses_unknown_members(case: Case) -> bool:
@@ -309,7 +313,7 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
         for _ in range(_KEY_ATTEMPTS):
             key = request.key or ""
             almost = neighbour_of(key, at) if key else ""
-            if almost != key and is_well_formed(case.profile.idempotency, almost):
+            if almost != key and is_well_formed(case.profile.idempotency, almost) and not _is_version(case, key, at):
                 break
             request = request.with_fresh_key()
         else:
@@ -332,6 +336,12 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
             show=lambda at: f"another character at place {at + 1} of the key",
         )
         case.require_case(case.answers, "no key of the stated format has a neighbour")
+
+
+def _is_version(case: Case, key: str, at: int) -> bool:
+    """Whether the version of a UUID is at that place (RFC 9562): a target may take those of one version only."""
+    idempotency = case.profile.idempotency
+    return idempotency is not None and idempotency.format == "uuid" and at % len(key) == _PLACE_OF_VERSION
 
 
 def _as_json(value: Any) -> str:

@@ -222,7 +222,7 @@ async def cursors_lead_through_the_same_items(case: Case, kind: str) -> None:
         message, expected, observed = trouble
         raise case.violation(message, numbered[-1], *pages, expected=expected, observed=observed)
     if kind == "whole":
-        await _expect_same_page_again(case, request, size, pages)
+        await _expect_same_page_again(case, request, size, pages, numbered)
 
 
 def _trouble_with_cursors(case: Case, pages: list[Answer], ids: list[str], *, is_whole: bool) -> tuple[str, ...]:
@@ -252,10 +252,13 @@ async def _expect_same_order(case: Case, request: Request, size: int, numbered: 
         raise Inconclusive(f"two readings of the pages of pageSize {size} differ", numbered[-1], *repeat[-1:])
 
 
-async def _expect_same_page_again(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
+async def _expect_same_page_again(
+    case: Case, request: Request, size: int, pages: list[Answer], numbered: list[Answer]
+) -> None:
     """The cursor of the first page still leads to the second one."""
     repeat = await read_page_by_cursor(case, request, cursor_of(case, pages[0]), size)
     if item_ids(case, repeat) != item_ids(case, pages[1]):
+        await _expect_same_order(case, request, largest_page_size(case.profile), numbered)
         raise case.violation(
             "a cursor that is used again leads to another page",
             pages[1],

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import jsonschema_rs
 
-from conformance.checks.support.crisp_formats import breaks_format
+from conformance.checks.support.crisp_formats import breaks_format, format_validator
 from conformance.checks.support.properties import hypothesis_settings
 from conformance.checks.support.strategies import Edit, places
 from conformance.core import json_pointer as pointer
@@ -48,6 +48,7 @@ class PlaceSchemas:
         self._root = Root({"$ref": f"#/components/schemas/{_BODY}", "components": {"schemas": components}})
         self._components = components
         self._validator = jsonschema_rs.validator_for(dict(schema))
+        self._strict_validator = format_validator(schema)
         self.free = tuple(where for where in places(body) if where not in keep)
         self.parts = {where: self._parts_of(where) for where in ("", *self.free)}
         self.forbidden = self._find_forbidden() if closed else ()
@@ -91,7 +92,7 @@ class PlaceSchemas:
         except (LookupError, ValueError):
             return None
         error = next(iter(self._validator.iter_errors(changed)), None)
-        if error is None and not self.breaks_format(edit):
+        if error is None and (not self.breaks_format(edit) or self._strict_validator.is_valid(changed)):
             return None
         keyword = str(error.schema_path[-1]) if error is not None else "format"
         return edit.where, keyword, "" if edit.is_removal else json_type(edit.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
 
@@ -30,9 +31,13 @@ def item_ids(case: Case, answer: Answer) -> list[str]:
 
 
 def suits(item: Any, place: str, value: str) -> bool:
-    """Whether an item has the value of a filter: at the place that the profile states, alone or in a list."""
+    """Whether an item has the value of a filter: at the place that the profile states, alone or in a list.
+
+    An id that is a number stands in a query as text.
+    """
     found = pointer.get(item, place) if pointer.has(item, place) else None
-    return bool(found == value or (isinstance(found, list) and value in found))
+    values = found if isinstance(found, list) else [found]
+    return any(known == value or (type(known) is int and str(known) == value) for known in values)
 
 
 def need_stable_order(case: Case) -> None:
@@ -149,8 +154,21 @@ def _naturally(value: Any) -> list[tuple[int, str]]:
     return [(int(run), "") if run.isdecimal() else (_BEFORE_LETTERS, run) for run in runs]
 
 
+def _instant(value: Any) -> float:
+    """A time with any number of decimals and any offset; raises ValueError for any other text."""
+    time = datetime.fromisoformat(str(value))
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
 _BEFORE_LETTERS: Final = 10**40
-_COLLATIONS: tuple[Callable[[Any], Any], ...] = (_number, str, lambda text: str(text).casefold(), _letters, _naturally)
+_COLLATIONS: tuple[Callable[[Any], Any], ...] = (
+    _number,
+    str,
+    lambda text: str(text).casefold(),
+    _letters,
+    _naturally,
+    _instant,
+)
 """The interface names no collation: an order is as stated if it is one of these."""
 
 

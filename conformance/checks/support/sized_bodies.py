@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from uuid import uuid4
 
 from conformance.client.request import Request
@@ -26,6 +27,12 @@ def nest(request: Request, depth: int, innermost: bytes) -> Request:
     changed = request.with_body({**request.body, "xConformanceDepth": json.loads(marker)})
     text = json.dumps(changed.document, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return request.with_raw_body(text.replace(marker.encode(), opening + innermost + closing))
+
+
+def depth_of(value: Any) -> int:
+    """The number of objects and arrays within each other, the value included."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if items is None else 1 + max(map(depth_of, items), default=0)
 
 
 def in_chunks(request: Request) -> Request:

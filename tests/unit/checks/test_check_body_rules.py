@@ -8,12 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from conformance.checks.check_body_rules import (
     a_body_ends_at_the_stated_depth,
     an_unknown_member_is_treated_as_stated,
+    the_size_of_a_body_is_counted_in_bytes,
 )
+from conformance.checks.support.sized_bodies import depth_of
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Bodies
 from conformance.profile.model import Schemas
@@ -31,14 +34,14 @@ TAKES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
-def run(judged: Any, script: Any, law: Any, **bodies: Any) -> Any:
+def run(judged: Any, script: Any, law: Any, *, schema: Any = SCHEMA, **bodies: Any) -> Any:
     operations = profile("http://127.0.0.1:1").operations
     facts = replace(operations["quotePublicCart"], body={"reason": "late"})
     return judged(
         script,
         law,
         CHECKOUT,
-        schemas=Schemas({CHECKOUT.request_schema: SCHEMA}),
+        schemas=Schemas({CHECKOUT.request_schema: schema}),
         operations={CHECKOUT.id: facts},
         fixtures={"cart": {"open": Fixture("cart", "open", values=({"id": "c1"},), reusable=True)}},
         bodies=Bodies(**bodies),
@@ -79,3 +82,46 @@ def test_brackets_in_a_text_are_no_depth(judged: Any, answer: Any, counts: str) 
     result, _ = run(judged, script, a_body_ends_at_the_stated_depth, unknown_members="ignored", max_depth=6)
     assert result.outcome is (Outcome.PASSED if counts == "what is nested" else Outcome.FAILED), result
     assert ("brackets in a text" in result.message) == (counts == "brackets")
+
+
+def _service(answer: Any, schema: Any, *, max_bytes: int = 10**6, max_depth: int = 100) -> Callable[[Any], bytes]:
+    """One that keeps its schema and its limits, and no other rule."""
+    valid = jsonschema_rs.Draft202012Validator(schema)
+
+    def script(arrived: Any) -> bytes:
+        body = json.loads(arrived.body)
+        is_good = valid.is_valid(body) and len(arrived.body) <= max_bytes and depth_of(body) <= max_depth
+        return bytes(answer(200, {"data": OWN}) if is_good else answer(400, {"error": "no"}))
+
+    return script
+
+
+TEXTS_ONLY = {**SCHEMA, "additionalProperties": {"type": "string", "maxLength": 50}}
+SMALL_NAMES = {**SCHEMA, "propertyNames": {"maxLength": 6}}
+LAWS = {
+    "deep": (a_body_ends_at_the_stated_depth, {"unknown_members": "kept", "max_depth": 6}),
+    "in bytes": (the_size_of_a_body_is_counted_in_bytes, {"unknown_members": "kept", "max_bytes": 300}),
+    "too deep for its size": (
+        a_body_ends_at_the_stated_depth,
+        {"unknown_members": "kept", "max_depth": 90, "max_bytes": 200},
+    ),
+    "deeper than the answer": (an_unknown_member_is_treated_as_stated, {"unknown_members": "ignored", "max_depth": 1}),
+    "shorter than the answer": (
+        an_unknown_member_is_treated_as_stated,
+        {"unknown_members": "ignored", "max_bytes": 170},
+    ),
+    "members of any name": (an_unknown_member_is_treated_as_stated, {"unknown_members": "refused"}),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("schema", [SCHEMA, TEXTS_ONLY, SMALL_NAMES], ids=["any", "texts only", "small names"])
+def test_what_the_schema_or_another_limit_refuses_is_not_held_against_a_service(
+    judged: Any, answer: Any, name: str, schema: Any
+) -> None:
+    law, facts = LAWS[name]
+    if name == "members of any name" and schema is not TEXTS_ONLY:
+        schema = {**schema, "additionalProperties": True}
+    limits = {limit: facts[limit] for limit in ("max_bytes", "max_depth") if limit in facts}
+    result, _ = run(judged, _service(answer, schema, **limits), law, schema=schema, **facts)
+    assert result.outcome in (Outcome.PASSED, Outcome.INAPPLICABLE, Outcome.INCONCLUSIVE), result

@@ -118,3 +118,25 @@ def test_a_parameter_of_other_interfaces_is_ignored(judged: Any, answer: Any, ou
     law = partial(an_unusual_value_is_treated_as_stated, name="unknown-parameter")
     result, _ = judged(script, law, SEARCH, search=Search(**STATED, unknown_parameter="ignored"))
     assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize("pages", [2, 5_000_000])
+@pytest.mark.parametrize("far", ["empty", "a page of the catalogue"])
+def test_a_page_far_away_may_exist(judged: Any, answer: Any, pages: int, far: str) -> None:
+    """A result may have thousands of pages; where a short one has the items of its last page there, it is a fault."""
+
+    def script(arrived: Any) -> bytes:
+        page = int(asked(arrived)["page"])
+        shown = page if page <= pages or far == "empty" else pages
+        items = [{"id": f"p{shown}-{number}"} for number in range(2)] if shown <= pages else []
+        return bytes(answer(200, {"data": items}))
+
+    law = partial(an_unusual_value_is_treated_as_stated, name="past-the-end")
+    result, _ = judged(
+        script,
+        law,
+        SEARCH,
+        search=Search(**STATED, past_the_end="empty"),
+        operations={SEARCH.id: OperationFacts()},
+    )
+    assert result.outcome is (Outcome.PASSED if far == "empty" else Outcome.FAILED), result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from conformance.checks.support.json_notation import with_escapes, with_white_sp
 from conformance.checks.support.strategies import json_values
 from conformance.core.outcomes import Outcome
 from conformance.profile.resources import Fixture
-from tests.support.check_runs import CONTRACT
+from tests.support.check_runs import CONTRACT, profile
 
 QUOTE = CONTRACT.operations["quotePublicCart"]
 
@@ -53,3 +54,18 @@ def test_a_notation_that_is_refused_is_found(judged: Any, answer: Any, refused: 
     result, _ = judged(script, law, QUOTE, fixtures=ENDLESS)
     is_found = (refused, notation) in (("white space", with_white_space), ("escaped names", with_escapes))
     assert result.outcome is (Outcome.FAILED if is_found else Outcome.PASSED), result
+
+
+def test_a_small_largest_body_is_no_refusal_of_escapes(judged: Any, answer: Any) -> None:
+    """Escapes make a body six times as long: the largest one need not be stated."""
+
+    def script(arrived: Any) -> bytes:
+        return bytes(answer(400, {"error": "no"}) if len(arrived.body) > 60 else answer(200, {"data": {}}))
+
+    async def law(case: Any) -> None:
+        await json_is_read_in_each_notation(case, with_escapes)
+
+    facts = replace(profile("http://127.0.0.1:1").operations[QUOTE.id], body={"reason": "late by a day or two"})
+    result, target = judged(script, law, QUOTE, fixtures=ENDLESS, operations={QUOTE.id: facts})
+    assert result.outcome is Outcome.PASSED, result
+    assert any(len(request.body) > 60 for request in target.arrived)

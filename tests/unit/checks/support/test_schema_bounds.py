@@ -162,3 +162,21 @@ def test_the_longest_texts_are_the_free_ones() -> None:
 
 def test_true_is_no_number() -> None:
     assert "/count type-boolean" in found(BODY)
+
+
+def test_a_format_of_one_branch_is_no_bound_where_another_takes_the_text(judged: Any, answer: Any) -> None:
+    """A service that takes a UUID or any short text."""
+    either = {"anyOf": [{"type": "string", "format": "uuid"}, {"type": "string", "maxLength": 60}]}
+    schema = {"type": "object", "properties": {"reason": either, "count": {"type": "integer", "maximum": 5}}}
+    valid = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
+
+    def script(arrived: Any) -> bytes:
+        fits = valid.is_valid(json.loads(arrived.body))
+        return bytes(answer(200, {"data": {}}) if fits else answer(400, {"error": "no"}))
+
+    quote = CONTRACT.operations["quotePublicCart"]
+    body = {"reason": "6f1c1c5e-3c4b-4f0a-9d55-0a3e5b0c7a11", "count": 3}
+    facts = replace(profile("http://127.0.0.1:1").operations[quote.id], body=body)
+    schemas, operations = Schemas({quote.request_schema: schema}), {quote.id: facts}
+    result, _ = judged(script, nothing_beyond_a_bound_is_accepted, quote, schemas=schemas, operations=operations)
+    assert result.outcome is Outcome.PASSED, result

@@ -42,7 +42,7 @@ BOUNDS = {
     ("/reason", "minLength"): ("", "l"),
     ("/count", "minimum"): (0, 1),
     ("/tags", "minItems"): (["a"], ["a", "b"]),
-    ("/tags", "maxItems"): (["a", "b", "a"], ["a", "b"]),
+    ("/tags", "maxItems"): (["a", "b", "a"], ["a", "a"]),
 }
 
 
@@ -97,6 +97,11 @@ REFUSES: dict[str, tuple[Callable[[Any], bool], str, Outcome]] = {
     "the empty object": (lambda body: body == {}, "least", Outcome.FAILED),
     "a body that says nothing": (lambda body: not body.keys() & BODY.keys(), "least", Outcome.PASSED),
     "a list of three": (lambda body: len(body.get("tags", "")) > 2, "most", Outcome.FAILED),
+    "a tag that comes twice": (
+        lambda body: len({*body.get("tags", "")}) < len(body.get("tags", "")),
+        "most",
+        Outcome.PASSED,
+    ),
     "more than 31 bits": (lambda body: body.get("count", 0) > 2**31 - 1, "most", Outcome.FAILED),
     "a sum that nobody paid": (lambda body: body.get("count", 0) > 1250, "most", Outcome.PASSED),
     "30 units of UTF-16": (lambda body: _utf_16_length(body.get("reason", "")) > 30, "text", Outcome.FAILED),
@@ -160,3 +165,41 @@ def test_the_same_bodies_are_sent_once(judged: Any, answer: Any) -> None:
     assert result.outcome is Outcome.PASSED, result
     bodies = [request.body for request in target.arrived]
     assert len(bodies) == len(set(bodies)), bodies
+
+
+def test_a_body_that_no_edge_fits_ends_no_check(judged: Any, answer: Any) -> None:
+    """A keyword beside the bounds refuses all edges together: each text is asked by itself."""
+    schema = {**SCHEMA, "not": {"properties": {"count": {"minimum": 100}}}}
+
+    def script(arrived: Any) -> bytes:
+        refuses = len(json.loads(arrived.body).get("reason", "").encode()) > 30
+        return bytes(answer(400, {"error": "no"}) if refuses else answer(200, {"data": {}}))
+
+    facts = replace(profile("http://127.0.0.1:1").operations[QUOTE.id], body=BODY)
+    result, _ = judged(
+        script,
+        a_text_is_measured_in_characters,
+        QUOTE,
+        schemas=Schemas({QUOTE.request_schema: schema}),
+        operations={QUOTE.id: facts},
+        fixtures={"cart": {"open": Fixture("cart", "open", values=({"id": "c1"},), reusable=True)}},
+    )
+    assert result.outcome is Outcome.FAILED, result
+
+
+def test_a_small_largest_body_is_no_length_in_bytes(judged: Any, answer: Any) -> None:
+    def script(arrived: Any) -> bytes:
+        return bytes(answer(400, {"error": "no"}) if len(arrived.body) > 160 else answer(200, {"data": {}}))
+
+    facts = replace(profile("http://127.0.0.1:1").operations[QUOTE.id], body=BODY)
+    schema = {"properties": {"reason": {"type": "string", "maxLength": 60}}}
+    result, target = judged(
+        script,
+        a_text_is_measured_in_characters,
+        QUOTE,
+        schemas=Schemas({QUOTE.request_schema: schema}),
+        operations={QUOTE.id: facts},
+        fixtures={"cart": {"open": Fixture("cart", "open", values=({"id": "c1"},), reusable=True)}},
+    )
+    assert result.outcome is Outcome.PASSED, result
+    assert any(len(request.body) > 160 for request in target.arrived)

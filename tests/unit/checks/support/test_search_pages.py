@@ -27,6 +27,8 @@ ORDERED: list[list[Any]] = [
     ["a", "z", "\u00e4"],
     ["Zinc", "\u00c5ngstr\u00f6m"],
     [1, 10**400],
+    ["2026-01-02T10:00:00Z", "2026-01-02T10:00:00.5Z", "2026-01-02T10:00:01Z"],
+    ["2026-10-25T02:30:00+02:00", "2026-10-25T02:10:00+01:00"],
 ]
 """Ascending, as one service or another sorts."""
 
@@ -74,3 +76,10 @@ def test_of_numbers_only_the_ascending_are_ordered(values: list[int | None]) -> 
 def test_an_item_suits_a_filter_by_its_value(item: Any, is_suitable: bool) -> None:
     """It has the value alone or in a list."""
     assert suits(item, "/a/b", "x") is is_suitable
+
+
+def test_an_id_that_is_a_number_is_filtered_by_its_text() -> None:
+    assert suits({"category": 12}, "/category", "12")
+    assert suits({"category": [7, 12]}, "/category", "12")
+    assert not suits({"category": 121}, "/category", "12")
+    assert not suits({"category": True}, "/category", "True")
