@@ -31,12 +31,17 @@ def _require_object(case: Case, request: Request) -> dict[str, Any]:
     return dict(request.body)
 
 
+def _require_allowed(case: Case, changed: Request) -> None:
+    """The schema of the body takes its unknown members; where it does not, the schema and the profile disagree."""
+    if is_against_schema(case, changed):
+        raise Inconclusive(f"{case.operation.request_schema} refuses members that bodies.unknown_members accepts")
+
+
 def _with_unknown_members(case: Case, request: Request, text: str) -> Request:
     """With an unknown member at the top, and another in the first object within, where the schema lets it."""
     body = {**_require_object(case, request), f"x{text}": text}
     changed = request.with_body(body)
-    if is_against_schema(case, changed):
-        raise Inconclusive(f"{case.operation.request_schema} refuses members that bodies.unknown_members accepts")
+    _require_allowed(case, changed)
     for name, value in request.body.items():
         if isinstance(value, dict) and case.runtime.validators.knows(case.operation.request_schema):
             deeper = request.with_body({**body, name: {**value, f"y{text}": "within"}})
@@ -298,6 +303,7 @@ async def _expect_nested(case: Case, request: Request, depth: int) -> None:
     """The deepest body is accepted, with a text that has more brackets than that: brackets in a text nest nothing."""
     brackets = "[{" * (depth // 2 + 1)
     with_brackets = request.with_body({**request.body, "xConformanceText": brackets})
+    _require_allowed(case, with_brackets.with_body({**with_brackets.body, "xConformanceDepth": []}))
     answer = await case.send_with_retry(nest(with_brackets, depth, b"").with_fresh_key(), f"{depth} levels")
     if not answer.ok:
         await _expect_200(case, nest(await case.arrange(), depth, b""), f"{depth} levels")

@@ -79,3 +79,18 @@ def test_brackets_in_a_text_are_no_depth(judged: Any, answer: Any, counts: str) 
     result, _ = run(judged, script, a_body_ends_at_the_stated_depth, unknown_members="ignored", max_depth=6)
     assert result.outcome is (Outcome.PASSED if counts == "what is nested" else Outcome.FAILED), result
     assert ("brackets in a text" in result.message) == (counts == "brackets")
+
+
+def test_a_schema_that_closes_its_bodies_decides_no_depth(
+    judged: Any, answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The profile states that unknown members are ignored, and the schema refuses them: both cannot be right."""
+    monkeypatch.setitem(SCHEMA, "additionalProperties", False)
+
+    def script(arrived: Any) -> bytes:
+        is_known = set(json.loads(arrived.body)) <= {"reason", "state"}
+        return bytes(answer(200, {"data": {}}) if is_known else answer(400, {"error": "unknown"}))
+
+    result, _ = run(judged, script, a_body_ends_at_the_stated_depth, unknown_members="ignored", max_depth=6)
+    assert result.outcome is Outcome.INCONCLUSIVE, result
+    assert "refuses members" in result.message
