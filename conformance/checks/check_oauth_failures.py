@@ -102,7 +102,7 @@ async def a_failed_exchange_has_the_stated_status(case: Case, failure: Failure) 
     async def refuse(control: Request) -> Answer:
         request = await case.arrange()  # a failed exchange may use its code up
         bad = failure.defect(case, request)
-        # A made-up code or client may lack what a pattern of the schema asks for: then the body does not match either.
+        # A pattern of the schema may refuse a forged code or client. The stated status of a bad body may then apply.
         of_schema = failure.fact == "bad_body" or not is_against_schema(case, bad)
         case.require_case(of_schema, f"the schema of the body refuses a {purpose}")
         answer = await case.send_with_retry(bad, purpose, control)
