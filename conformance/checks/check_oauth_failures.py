@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
+from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.oauth_exchange import member_place, oauth_of, proof_of, with_member
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -100,7 +101,11 @@ async def a_failed_exchange_has_the_stated_status(case: Case, failure: Failure) 
 
     async def refuse(control: Request) -> Answer:
         request = await case.arrange()  # a failed exchange may use its code up
-        answer = await case.send_with_retry(failure.defect(case, request), purpose, control)
+        bad = failure.defect(case, request)
+        # A pattern of the schema may refuse a forged code or client. The stated status of a bad body may then apply.
+        of_schema = failure.fact == "bad_body" or not is_against_schema(case, bad)
+        case.require_case(of_schema, f"the schema of the body refuses a {purpose}")
+        answer = await case.send_with_retry(bad, purpose, control)
         if answer.ok:
             raise Inconclusive(f"an exchange with a {purpose} was answered 200", answer, cause=failure.judged_by)
         if answer.status != status:

@@ -89,6 +89,6 @@ def _documentation(key: str, name: str, declared: Mapping[str, Any], parent: Map
         required=name in parent.get("required", ()),
         excludable=bool(declared.get("x-excludable")),
         limit=f"--limit {name}=VALUE" if key == f"limits.{name}" else "",
-        placeholders=declared.get("x-placeholders") == "run",
+        placeholders="run" in (declared.get("x-placeholders"), declared.get("items", {}).get("x-placeholders")),
         facts=tuple(declared.get("properties", {})),
     )

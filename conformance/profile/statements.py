@@ -90,7 +90,7 @@ def _example(declared: Mapping[str, Any]) -> str:
         first = f'"{words[0]}"' if isinstance(words[0], str) else str(words[0])
         return first + (f"  # or {', '.join(map(str, words[1:]))}" if words[1:] else "")
     if declared.get("x-expected", "").startswith("a JSON pointer"):
-        return '"/data/..."'
+        return '"/..."'  # of an answer, of one of its items or of a body
     if declared.get("x-placeholders") == "run" and "type" not in declared:
         return "{}"
     examples = {"integer": "1", "number": "1.0", "boolean": "true", "array": "[]", "object": "{}"}

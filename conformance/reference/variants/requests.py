@@ -54,7 +54,7 @@ def page_size_at_most_three(policy: Policy) -> Policy:
 )
 def long_urls_refused(policy: Policy) -> Policy:
     def hook(call: Call, reply: Reply) -> Reply:
-        if len(call.request.path) + len(call.request.query) < 2_500:
+        if len(call.request.path) + len(call.request.query) < 1_800:
             return reply
         return Reply(414, (("content-type", "text/html"),), b"<h1>URI Too Long</h1>")
 

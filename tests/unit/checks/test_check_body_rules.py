@@ -125,3 +125,18 @@ def test_what_the_schema_or_another_limit_refuses_is_not_held_against_a_service(
     limits = {limit: facts[limit] for limit in ("max_bytes", "max_depth") if limit in facts}
     result, _ = run(judged, _service(answer, schema, **limits), law, schema=schema, **facts)
     assert result.outcome in (Outcome.PASSED, Outcome.INAPPLICABLE, Outcome.INCONCLUSIVE), result
+
+
+def test_a_schema_that_closes_its_bodies_decides_no_depth(
+    judged: Any, answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The profile states that unknown members are ignored, and the schema refuses them: both cannot be right."""
+    monkeypatch.setitem(SCHEMA, "additionalProperties", False)
+
+    def script(arrived: Any) -> bytes:
+        is_known = set(json.loads(arrived.body)) <= {"reason", "state"}
+        return bytes(answer(200, {"data": {}}) if is_known else answer(400, {"error": "unknown"}))
+
+    result, _ = run(judged, script, a_body_ends_at_the_stated_depth, unknown_members="ignored", max_depth=6)
+    assert result.outcome is Outcome.INCONCLUSIVE, result
+    assert "refuses members" in result.message

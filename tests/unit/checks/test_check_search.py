@@ -69,3 +69,17 @@ def profile_with(search: Search) -> Any:
     from tests.support.check_runs import profile
 
     return profile("http://127.0.0.1:1", search=search)
+
+
+@pytest.mark.parametrize(("past", "outcome"), [("refused", Outcome.PASSED), ("empty", Outcome.INCONCLUSIVE)])
+@pytest.mark.parametrize("items", [1, 3])
+def test_a_page_past_the_end_may_be_refused(judged: Any, answer: Any, past: str, outcome: Outcome, items: int) -> None:
+    """One that the profile says is refused says nothing of its size; a first page that is too long is a failure."""
+
+    def script(arrived: Any) -> bytes:
+        is_first = asked(arrived)["page"] == "1"
+        return bytes(answer(200, {"data": CATALOGUE[:items]}) if is_first else answer(400, {"code": "c"}))
+
+    stated = Search(query=QUERY, page_base=1, past_the_end=past)
+    result, _ = judged(script, partial(page_size_bounds_every_page, size=2), SEARCH, search=stated)
+    assert result.outcome is (Outcome.FAILED if items > 2 else outcome), result

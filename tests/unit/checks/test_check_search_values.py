@@ -10,6 +10,7 @@ import pytest
 
 from conformance.checks.check_search_values import (
     _resembling_values,
+    a_search_text_ends_at_the_stated_length,
     a_store_of_every_state_can_be_searched,
     a_value_that_resembles_another_one_is_unknown,
     an_unusual_value_is_treated_as_stated,
@@ -140,3 +141,33 @@ def test_a_page_far_away_may_exist(judged: Any, answer: Any, pages: int, far: st
         operations={SEARCH.id: OperationFacts()},
     )
     assert result.outcome is (Outcome.PASSED if far == "empty" else Outcome.FAILED), result
+
+
+@pytest.mark.parametrize(("outcome", "status"), [(Outcome.PASSED, 414), (Outcome.FAILED, 404)])
+def test_a_gateway_may_refuse_a_line_that_is_far_too_long(
+    judged: Any, answer: Any, outcome: Outcome, status: int
+) -> None:
+    """One character too many is the service's own to refuse."""
+
+    def script(arrived: Any) -> bytes:
+        length = len(asked(arrived)["q"])
+        return bytes(answer(200 if length <= 50 else 400 if length < 100 else status, {"data": ITEMS, "code": "c"}))
+
+    law = partial(a_search_text_ends_at_the_stated_length, character="é")
+    result, _ = judged(script, law, SEARCH, search=Search(**STATED, q_max=50))
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(("outcome", "is_excluded"), [(Outcome.PASSED, True), (Outcome.FAILED, False)])
+def test_everything_in_an_empty_catalogue_is_nothing(
+    judged: Any, answer: Any, outcome: Outcome, is_excluded: bool
+) -> None:
+    """The profile says with `item_id` that the catalogue is empty."""
+    law = partial(an_unusual_value_is_treated_as_stated, name="empty-q")
+    stated = {**STATED, "item_id": None} if is_excluded else STATED
+    exclusions = {"search.item_id": "the catalogue is empty"} if is_excluded else {}
+    result, _ = judged(
+        lambda _: bytes(answer(200, {"data": []})), law, SEARCH, search=Search(**stated, empty_q="everything"),
+        exclusions=exclusions,
+    )  # fmt: skip
+    assert result.outcome is outcome, result
