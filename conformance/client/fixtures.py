@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 HTTP_TIMEOUT_S: Final = 15.0
 _ATTEMPTS: Final = 4
+_LEAST_AGE_S: Final = 5.0
+"""A resource that answers good requests lives for longer than this."""
 _HOSTED: Final = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
 
 _HEADERS: Final = (("Accept", "*/*"), ("Accept-Encoding", "gzip"), ("User-Agent", "commerce-conformance"))
@@ -81,6 +83,7 @@ class Fixtures:
         self.use_counts: Counter[tuple[str, str]] = Counter()
         """(item, `kind.state`) -> number of fixtures requested by that item."""
         self._shared_tasks: dict[str, asyncio.Task[Members]] = {}
+        self._shared_since: dict[str, float] = {}
         self._http: HttpClient | None = None
         self._batches: dict[str, deque[tuple[float, Any]]] = {}
         """When a fixture was asked for, and the fixture."""
@@ -110,7 +113,23 @@ class Fixtures:
         """The fixture shared by all requests of the run that change nothing."""
         if fixture.name not in self._shared_tasks:
             self._shared_tasks[fixture.name] = asyncio.ensure_future(self.get_fresh(fixture, scope))
+            self._shared_since[fixture.name] = time.monotonic()
         return await asyncio.shield(self._shared_tasks[fixture.name])
+
+    def renew_shared(self, name: str, members: Members) -> bool:
+        """Whether another fixture is shared from now on than the one with these members, which may have ended.
+
+        One that is seconds old has not, and one of a static list is not used up for that.
+        """
+        kind, _, state = name.partition(".")
+        task, fixture = self._shared_tasks.get(name), self.find(kind, state)
+        if task is None or not task.done() or fixture is None or fixture.values:
+            return False
+        if task.exception() is None and task.result() is members:
+            if time.monotonic() - self._shared_since[name] < _LEAST_AGE_S:
+                return False
+            del self._shared_tasks[name]
+        return True
 
     async def get_fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
         """A fixture for one caller only. Raises FixtureError, with `exhausted` where a static list has run out."""

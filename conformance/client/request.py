@@ -59,6 +59,8 @@ class RequestFixtures(msgspec.Struct):
     """Kind -> the requested state, in place of the profile's."""
     members: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """`kind.state` -> members of the fixture, in the order of use."""
+    shared: bool = False
+    """Whether they are those that all reads share."""
 
 
 class Request(msgspec.Struct, frozen=True):

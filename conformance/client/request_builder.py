@@ -150,7 +150,7 @@ class Arranger:
         known = {**self.constants(), **(scope or {})}
         self._guard_verifier(operation, names, known)
         oldest_fixture.set(time.monotonic())
-        fixtures = RequestFixtures(preset or {}, use or {})
+        fixtures = RequestFixtures(preset or {}, use or {}, shared=shared)
         known |= await self._fixture_values(names, known, fixtures, shared)
         self._guard(operation, facts, in_body, known)
         if operation.auth == "api_key":

@@ -36,6 +36,8 @@ _MAX_ATTEMPTS = 9
 """At most this many attempts of one check, while lost answers make its result uncertain."""
 _MAX_OLD_CODES = 3
 """The same, while authorization codes or tickets may have expired that waited for the target's pace."""
+_MAX_RENEWALS = 2
+"""The same, while fixtures that all reads share may have ended."""
 _UNCERTAIN_OUTCOMES = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
 _REDACTED_FIELDS = ("message", "expected", "observed", "reproduce", "cause", "fact", "exclusion")
 """Members of a result that may hold text of the target or of the profile."""
@@ -59,13 +61,21 @@ async def run(instance: Instance, runtime: Runtime) -> Result:
 
 
 async def _run_until_certain(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
-    """Runs the check, each time with new fixtures, until no lost answer and no old code or ticket leaves doubt."""
+    """Runs the check, each time with new fixtures, until no lost answer and no old code or ticket leaves doubt.
+
+    A fixture that all reads share may end within a run, as carts do: then they share another one.
+    """
     for attempt in range(1, _MAX_ATTEMPTS + 1):
         case = Case(runtime, instance.operation)
         result = await _run_once(instance, case)
-        is_lost = any(answer.possibly_applied for answer in case.answers)
-        if result.outcome not in _UNCERTAIN_OUTCOMES or not (is_lost or case.expired_code_s):
+        if result.outcome not in _UNCERTAIN_OUTCOMES:
             return result, case
+        is_lost = any(answer.possibly_applied for answer in case.answers)
+        if not (is_lost or case.expired_code_s):
+            renewals = [runtime.fixtures.renew_shared(*item) for item in case.missing_fixtures.items()]
+            if attempt > _MAX_RENEWALS or not any(renewals):
+                return result, case
+            continue
         if not is_lost and attempt == _MAX_OLD_CODES:
             break
     reason = (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
+from conformance.checks.support.certainty import note_doubts
 from conformance.checks.support.context import Runtime, control_failed, is_read
 from conformance.checks.support.signals import Inapplicable, Inconclusive, Violation
 from conformance.client.fixtures import Members
@@ -21,9 +21,6 @@ from conformance.profile.resources import OperationFacts
 Refuse = Callable[[Request], Awaitable[Answer]]
 _MAX_KEY_AGE_S: Final = 5.0
 """Where no retention is stated."""
-_LEAST_LIFETIME_S: Final = 10.0
-"""Of an authorization code, where none is stated, and of a ticket, for which there is no such fact."""
-_ROUNDING_S: Final = 1.0
 
 
 class Case:
@@ -36,6 +33,8 @@ class Case:
         self.notes: list[str] = []
         self.warnings: list[Violation] = []
         self.expired_code_s = 0.0
+        self.missing_fixtures: dict[str, Members] = {}
+        """`kind.state` -> the members of a fixture that all reads share, and that a read did not find."""
         """The age at which an authorization code or a ticket was refused that may have expired; 0: none was."""
 
     @property
@@ -165,15 +164,7 @@ class Case:
 
     def _note_answer(self, answer: Answer) -> None:
         self.answers.append(answer.ref)
-        arranged_at, words = answer.request.arranged_at, answer.request.operation.words
-        if arranged_at is None or answer.ok or words.isdisjoint({"oauth", "hosted"}):
-            return
-        stated_s = self.profile.hosted.ticket_lifetime_s
-        if "oauth" in words:
-            stated_s = self.profile.oauth.code_lifetime_s if self.profile.oauth else None
-        age_s = time.monotonic() - arranged_at
-        if age_s > (stated_s or _LEAST_LIFETIME_S) - _ROUNDING_S:
-            self.expired_code_s = age_s
+        note_doubts(self, answer)
 
     def rate_limit_message(self, answer: Answer) -> str:
         """The message for a 429 that was not waited out."""

@@ -26,7 +26,7 @@ from conformance.checks.check_oauth import _DEFECTIVE_VERIFIERS
 from conformance.checks.check_oauth_binding import a_plain_challenge_is_of_no_use
 from conformance.checks.check_oauth_lifetimes import a_code_ends_when_stated
 from conformance.checks.check_proof_reuse import a_used_proof_is_treated_as_stated
-from conformance.checks.support import case as case_module
+from conformance.checks.support import certainty
 from conformance.checks.support.case import Case
 from conformance.client.dpop import new_verifier
 from conformance.client.request import is_well_formed, malformed_key, new_key
@@ -167,7 +167,7 @@ def test_a_code_that_waited_for_the_pace_is_no_failure(
     judged: Any, answer: Any, monkeypatch: pytest.MonkeyPatch, *, refused: int, is_old: bool
 ) -> None:
     """It may have expired: the check runs again with another code, and is inconclusive where that waits as long."""
-    monkeypatch.setattr(case_module, "_LEAST_LIFETIME_S", 0.0 if is_old else 60.0)
+    monkeypatch.setattr(certainty, "_LEAST_LIFETIME_S", 0.0 if is_old else 60.0)
 
     async def law(case: Case) -> None:
         await case.runtime.controls.prove(case.operation)
