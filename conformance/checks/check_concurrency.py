@@ -19,7 +19,7 @@ from conformance.checks.support.races import (
     without_gateway_trouble,
 )
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import PLAIN_REPLAY, expect_same, have_equal_values, replay
+from conformance.checks.support.replays import PLAIN_REPLAY, expect_same, have_equal_values, repeat, replay
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import CONFLICT, Place, States, into_conflict
 from conformance.client.raw_socket import MOMENTS, Moment
@@ -157,7 +157,7 @@ async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> 
     request = await case.arrange()
     oracle = await Oracle.watch_if_visible(case, request)
     await case.runtime.sender.abandon(request, moment)
-    answer = await replay(case, request, f"after the connection was closed {moment}")
+    answer = await repeat(case, request, f"after the connection was closed {moment}")
     if not answer.ok:
         await case.control(await case.arrange())
         raise case.violation(f"a call abandoned {moment} cannot be repeated", answer, expected="200")

@@ -51,13 +51,19 @@ def fix_proof_id(request: Request) -> Request:
 
 
 async def replay(case: Case, request: Request, purpose: str = "replay") -> Answer:
-    """Repeats a request that was answered 200; a 409 is given a moment to settle.
+    """Repeats a request that was answered 200, as `repeat` does.
 
-    How old its code or ticket is does not matter any more, since the record of the key answers it. A retry of the token
-    exchange has a fresh proof. Where a target treats that as another call (see OA-11), the same
+    How old its code or ticket is does not matter any more, since the record of the key answers it.
+    """
+    return await repeat(case, replace(request, arranged_at=None), purpose)
+
+
+async def repeat(case: Case, request: Request, purpose: str) -> Answer:
+    """Sends a request again that may have been carried out; a 409 is given a moment to settle.
+
+    A retry of the token exchange has a fresh proof. Where a target treats that as another call (see OA-11), the same
     proof is tried; inconclusive where the target then refuses the used jti.
     """
-    request = replace(request, arranged_at=None)
     if request.proof is not None:
         fresh = await _send_until_settled(
             case, request.with_proof(dataclasses.replace(request.proof, claims={}, new_id_on_retry=False)), purpose
