@@ -181,8 +181,8 @@ async def a_key_on_another_resource_is_another_call(case: Case) -> None:
         requests = [_with_like_body(case, await case.arrange(), second.request).with_fresh_key() for _ in range(2)]
         if requests[0].path == requests[1].path:
             return first, await case.control(requests[1], "a separate call")
-        one, other = await asyncio.gather(*(case.control(request, "a separate call") for request in requests))
-        return one, other
+        answers = await asyncio.gather(*(case.control(request, "a separate call") for request in requests))
+        return answers[0], answers[1]
 
     await _expect_own_answer(case, (first, second), send_separately)
 

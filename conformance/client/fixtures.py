@@ -44,7 +44,7 @@ _HEADERS: Final = (("Accept", "*/*"), ("Accept-Encoding", "gzip"), ("User-Agent"
 _NOT_THERE: Final = (404, 410)
 
 oldest_fixture: ContextVar[float] = ContextVar("oldest_fixture")
-"""When the oldest fixture of the request that is arranged was asked for; set by whoever arranges one."""
+"""When the oldest fixture of a request was asked for. Set to the present time before a request is arranged."""
 
 Members = Mapping[str, Any]
 Call = Callable[[str, Mapping[str, Members], Mapping[str, Any]], Awaitable[Any]]

@@ -50,17 +50,17 @@ async def expect_out_of_reach(case: Case, path: Mapping[str, str], purpose: str,
     return await case.share_control(refuse, purpose)
 
 
-async def _is_same_object(case: Case, own: Request, stranger: Answer, oracle: Oracle | None) -> bool:
+async def _is_same_object(case: Case, request: Request, stranger: Answer, oracle: Oracle | None) -> bool:
     """Whether another installation's 200 is seen to be about the own object: in what it shows, or by its effect.
 
     What it shows counts where it is what the owner is shown, and another object is shown otherwise, ids apart.
     """
-    if own.path != stranger.request.path:
+    if request.path != stranger.request.path:
         return False
     if not is_read(case.operation):
         return oracle is not None and bool(await oracle.count_visible_effects())
     other_request = await case.arrange(use=_states_in_path(case))
-    other, known = await case.control(other_request, "another object"), await case.control(own, "the own object")
+    other, known = await case.control(other_request, "another object"), await case.control(request, "the own object")
     return are_alike(case, known, stranger) and not strictjson.is_equal(_nameless(other), _nameless(known))
 
 

@@ -85,6 +85,6 @@ def test_what_is_within_the_limits_is_accepted(schema: Schema) -> None:
     ids=["unique items", "equal items", "text"],
 )
 def test_the_largest_values_are_made_in_little_time(schema: Schema) -> None:
-    began = time.monotonic()
+    began = time.process_time()  # of the processor: the machine may be busy
     assert len(example(schema)) >= 1_000
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
