@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP
+from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP, changes_label_only, is_signed
 from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
 from conformance.checks.support.refused_effects import Defect, examine_failed_control
 from conformance.checks.support.registry import check
@@ -70,14 +70,16 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
 
 
 def _examine_failed_control(case: Case, defect: Defect) -> AbstractAsyncContextManager[None]:
-    """Where it is stated that a session allows the operation, a wrong ticket is no reason to refuse the right one.
+    """A warning where the right ticket is refused after a wrong one as it is after itself.
 
-    Without that statement, a session may end with the first wrong ticket.
+    The session may have ended with the wrong ticket, which can look the same. Without a statement that a session allows
+    the operation nothing is asked.
     """
     states, name = States(case.profile.transitions), case.operation.id
     fixtures = {t.fixture for t in case.profile.transitions if t.operation == name}
     is_stated = any(states.expected_outcome(Place(fixture), name) == ALLOWED for fixture in fixtures)
-    return examine_failed_control(case, defect, "a wrong ticket") if is_stated else nullcontext()
+    level = Level.RECOMMENDED
+    return examine_failed_control(case, defect, "a wrong ticket", level=level) if is_stated else nullcontext()
 
 
 async def _with_ticket_of_another_session(case: Case, request: Request) -> Request:
@@ -103,17 +105,33 @@ def _require_ticket(case: Case) -> None:
 
 @check("HO-3", on=_HOSTED, cases=FORGED)
 async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable[[str], str]) -> None:
-    """A forged ticket is refused, however similar to a valid one, which still works afterwards."""
+    """A forged ticket is refused, however similar to a valid one, which still works afterwards.
+
+    A warning where only the label before it differs: a service may read what comes behind that.
+    """
 
     async def forge(request: Request) -> Request:
         return _with_forged_ticket(case, change, request)
 
+    async def refuse(request: Request) -> Answer:
+        _, ticket = _ticket_in(case, request)
+        level = Level.RECOMMENDED if changes_label_only(ticket, change(ticket)) else None
+        bad, control = await forge(request), request.with_fresh_key()
+        return await case.refusal(bad, _REFUSAL_STATUSES, "a forged ticket", control=control, level=level)
+
     async with _examine_failed_control(case, forge):
-        await case.shared_negative(partial(_with_forged_ticket, case, change), _REFUSAL_STATUSES, "a forged ticket")
+        await case.share_control(refuse, "a forged ticket")
 
 
 def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Request) -> Request:
-    """The good request with another ticket; a further case where the body names none."""
+    """The good request with another ticket."""
+    where, ticket = _ticket_in(case, request)
+    case.require_case(change(ticket) != ticket, "tickets are of a form whose last character may mean nothing")
+    return request.with_body(pointer.replace(request.body, where, change(ticket)))
+
+
+def _ticket_in(case: Case, request: Request) -> tuple[str, str]:
+    """The place of the ticket in the body, and the ticket; a further case where the body names none."""
     fixture_values = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
     found = [
         (at, leaf)
@@ -122,9 +140,7 @@ def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Reque
     ]
     tickets = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
     case.require_case(tickets, "the body names no ticket that could be forged")
-    where, ticket = tickets[0]
-    case.require_case(change(ticket) != ticket, "tickets are of a form whose last character may mean nothing")
-    return request.with_body(pointer.replace(request.body, where, change(ticket)))
+    return tickets[0]
 
 
 @check("HO-6", on=_HOSTED, cases={"of-another-session": None, **MADE_UP})
@@ -137,6 +153,7 @@ async def an_unknown_ticket_has_the_stated_status(case: Case, change: Callable[[
         if change is None:
             bad = await _with_ticket_of_another_session(case, request)
         else:
+            case.require_case(not is_signed(_ticket_in(case, request)[1]), "a forged ticket is a malformed one")
             bad = _with_forged_ticket(case, change, request)
         answer = await case.send_with_retry(bad, "an unknown ticket", request)
         if answer.ok:

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import re
 import secrets
+import unicodedata
 from typing import Final
 
 _NUMBERED: Final = re.compile(r"\D*((19|20)\d\d\D+)?\d{1,11}")
 """`ORD-1001`, `2026-000017`: each installation may count so for itself."""
+
+_LEADING_NUMBER: Final = re.compile(r"[^0-9a-z]*0*(\d+)")
+_LONGEST_COUNT: Final = 9
+"""Digits: no counter of resources has reached a greater number."""
+_SHORT: Final = 5
+_NUMBER_ALONE: Final = re.compile(r"\d+([-_.].*[g-zG-Z].*)?")
+"""A number, or one with a title: hexadecimal groups are no title."""
+
+
+def has_number_alone(known: str) -> bool:
+    """Whether an id is a number, or one with a title (`17-summer-cart`), of which a service may read the number."""
+    return _NUMBER_ALONE.fullmatch(known) is not None
 
 
 def is_distinctive(known: str) -> bool:
@@ -15,7 +28,21 @@ def is_distinctive(known: str) -> bool:
 
     So may a number with a word or a year before it.
     """
-    return len(known) > 5 and not known.isdecimal() and not _NUMBERED.fullmatch(known)
+    return len(known) > _SHORT and not known.isdecimal() and not _NUMBERED.fullmatch(known)
+
+
+def may_exist(made_up: str, known: str) -> bool:
+    """Whether a made-up id may name a resource: where the known id is short, or a number, others are probable.
+
+    Of an id that begins with a number a service may read the number alone, in any digits.
+    """
+    plain, real = (unicodedata.normalize("NFKC", text).casefold().strip() for text in (made_up, known))
+    if real in plain:
+        return True
+    if not is_distinctive(known):
+        number = _LEADING_NUMBER.match(plain)
+        return len(plain) <= max(len(real), _SHORT) or (number is not None and len(number[1]) <= _LONGEST_COUNT)
+    return False
 
 
 def unknown_id_like(known: str) -> str:

@@ -1,0 +1,38 @@
+"""Forged secrets keep the form of the valid one."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from conformance.checks.support.forged_secrets import FORGED, MADE_UP, changes_label_only, is_signed
+
+
+@pytest.mark.parametrize("label", ["", "tkt_"])
+def test_a_forged_uuid_is_one_of_the_same_version(label: str) -> None:
+    secret = str(uuid.uuid4())
+    forged = uuid.UUID(MADE_UP["made-up"](label + secret)[-36:])
+    assert (forged.version, forged.variant) == (4, uuid.RFC_4122)
+    assert str(forged) != secret
+
+
+@pytest.mark.parametrize(
+    ("secret", "expected"),
+    [
+        ("tkt_0a1B2c3D4e", True),
+        ("ac-live-0a1B2c3D4e", True),
+        ("0a1B2c3D4e5F", False),
+        ("session0a1B_2c3D", False),
+    ],
+)
+def test_a_label_says_what_a_secret_is(secret: str, expected: bool) -> None:
+    assert changes_label_only(secret, FORGED["at-its-start"](secret)) is expected
+    assert not changes_label_only(secret, FORGED["near-its-end"](secret))
+    assert not changes_label_only(secret, FORGED["cut"](secret))
+
+
+def test_a_signed_text_has_parts() -> None:
+    assert is_signed("eyJhbGciOiJFUzI1NiJ9.eyJpZCI6MX0.c2lnbmF0dXJl")
+    assert not is_signed("tkt_0a1B2c3D4e")
+    assert not is_signed("v1.2")
