@@ -35,8 +35,8 @@ _MAX_BOUNDS = 60
 _KEY_ATTEMPTS = 50
 """Keys generated to find one with a well-formed neighbour."""
 _BASE64 = re.compile("[A-Za-z0-9+/]+")
-_HEAD = re.compile(r"(.*[^A-Za-z0-9+/=_-])?", re.DOTALL)
-"""What comes before the last part of a key that may be base64."""
+_MARK = re.compile("[^A-Za-z0-9]")
+"""Behind it the part of a key may begin that is base64."""
 _TO_CROCKFORD = str.maketrans("oil", "011", "-")
 _TO_BASE64 = str.maketrans("-_", "+/")
 _PLACE_OF_VERSION = 14
@@ -236,8 +236,8 @@ def _spelled_alike(first: str, second: str) -> bool:
     """Whether two keys are equal but for case and hyphens, in Crockford's base32, or as base64 that is decoded."""
     if first.casefold().translate(_TO_CROCKFORD) == second.casefold().translate(_TO_CROCKFORD):
         return True
-    heads = {len(_HEAD.match(second)[0]) + shift for shift in range(4)}  # type: ignore[index]  # it matches any text
-    return any(first[:at] == second[:at] and _decode_base64(first[at:]) == _decode_base64(second[at:]) for at in heads)
+    starts = {0, *(mark.end() for mark in _MARK.finditer(second))}
+    return any(first[:at] == second[:at] and _decode_base64(first[at:]) == _decode_base64(second[at:]) for at in starts)
 
 
 def _decode_base64(key: str) -> bytes:

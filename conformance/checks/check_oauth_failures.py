@@ -34,7 +34,7 @@ def _proof(**changes: Any) -> Defect:
 
 def _unknown_client(case: Case, request: Request) -> Request:
     oauth = oauth_of(case)
-    case.require_case(is_distinctive(oauth.client_id), "client ids are so short that a made-up client id may exist")
+    case.require_case(is_distinctive(oauth.client_id), "client ids are so short that a generated one may exist")
     bad = with_member(case, request, "client_id_member", MADE_UP["made-up"])
     client_id = pointer.get(bad.body, oauth.client_id_member)
     case.require_case(

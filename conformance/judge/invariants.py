@@ -35,6 +35,8 @@ _OVERSIZE_STATUSES: Final = frozenset({413, 414, 431})
 _LENGTH_STATUSES: Final = (411, 501)
 _JSON_MEDIA: Final = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
 _BROKEN_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
+_DECIMAL_SECONDS: Final = re.compile(r"[0-9]*\.[0-9]+")
+_LARGE_HEADERS: Final = 4_000
 _MIN_SECRET: Final = 8
 _LONGEST_SHAPE: Final = 2000
 
@@ -175,7 +177,10 @@ class Invariants:
         value = answer.header("Retry-After")
         if value is None or (value.strip().isascii() and value.strip().isdigit()) or _http_date(value):
             return
-        yield Finding("RATE-2", "retry-after", f"Retry-After is {value!r}: neither seconds nor a date (RFC 9110)")
+        level = Level.RECOMMENDED if _DECIMAL_SECONDS.fullmatch(value.strip()) else Level.REQUIRED
+        yield Finding(
+            "RATE-2", "retry-after", f"Retry-After is {value!r}: neither seconds nor a date (RFC 9110)", level
+        )
 
     def _has_fresh_headers(self, answer: Answer) -> bool:
         return bool(self._fresh_headers) and _has_answer(answer) and answer.status not in GATEWAY
@@ -294,6 +299,7 @@ def _is_out_of_scope(answer: Answer) -> bool:
     ):
         return True
     oversize = len(answer.sent_body) + len(answer.url) > _OVERSIZE or len(answer.url) > _LONG_URL
+    oversize = oversize or sum(len(name) + len(value) for name, value in answer.sent_headers) > _LARGE_HEADERS
     edge = oversize and answer.status in _OVERSIZE_STATUSES
     return edge or bool(answer.request.method) or bool(answer.request.raw_path)
 

@@ -10,6 +10,7 @@ from typing import Final
 _NUMBERED: Final = re.compile(r"\D*((19|20)\d\d\D+)?\d{1,11}")
 """`ORD-1001`, `2026-000017`: each installation may count so for itself."""
 
+_NUMBER: Final = re.compile("[0-9]+")
 _LEADING_NUMBER: Final = re.compile(r"[^0-9a-z]*0*(\d+)")
 _LONGEST_COUNT: Final = 9
 """Digits: no counter of resources has reached a greater number."""
@@ -31,12 +32,12 @@ def is_distinctive(known: str) -> bool:
     return len(known) > _SHORT and not known.isdecimal() and not _NUMBERED.fullmatch(known)
 
 
-def may_exist(made_up: str, known: str) -> bool:
-    """Whether a made-up id may name a resource: where the known id is short, or a number, others are probable.
+def may_exist(generated: str, known: str) -> bool:
+    """Whether a generated id may name a resource, since the known id is short or a number.
 
     Of an id that begins with a number a service may read the number alone, in any digits.
     """
-    plain, real = (unicodedata.normalize("NFKC", text).casefold().strip() for text in (made_up, known))
+    plain, real = (unicodedata.normalize("NFKC", text).casefold().strip() for text in (generated, known))
     if real in plain:
         return True
     if not is_distinctive(known):
@@ -46,9 +47,13 @@ def may_exist(made_up: str, known: str) -> bool:
 
 
 def unknown_id_like(known: str) -> str:
-    """An unknown id in the same format: its last characters changed, each within its class."""
-    if known.isdecimal():
-        return str(int(known) + 987_654_321)
+    """An unknown id in the same format: its last characters changed, each within its class.
+
+    A number, also one between marks as in `#1001` and `12-345`, becomes one that has not been reached.
+    """
+    if not any(c.isalpha() for c in known) and (numbers := list(_NUMBER.finditer(known))):
+        start, end = numbers[-1].span()
+        return f"{known[:start]}{int(known[start:end]) + 987_654_321}{known[end:]}"
     characters = list(known)
     for index in [i for i, c in enumerate(known) if c.isalnum()][-8:]:
         old = characters[index]

@@ -308,7 +308,11 @@ def test_ordinary_words_are_no_internals(text: str) -> None:
 
 
 @pytest.mark.parametrize("status", [413, 414, 431])
-@pytest.mark.parametrize("size", [{"url": "http://t/" + "a" * 2_000}, {"sent_body": b"a" * 8_100}], ids=["url", "body"])
+@pytest.mark.parametrize(
+    "size",
+    [{"url": f"http://t/{'a' * 2000}"}, {"sent_body": b"a" * 8_100}, {"sent_headers": (("A", "b" * 4_000),)}],
+    ids=["url", "body", "headers"],
+)
 def test_what_is_too_large_may_be_refused_before_the_service_sees_it(status: int, size: dict[str, Any]) -> None:
     """In whatever words; the same answer to an ordinary request breaks two rules."""
     assert judge(status, b"<h1>too large</h1>", **size) == {}
