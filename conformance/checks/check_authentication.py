@@ -18,10 +18,12 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core.key_change import KeyChange
+from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
 _ANY_CASE = re.compile(r"[0-9a-fA-F-]+")
 """Hexadecimal keys mean the same in either case."""
+_ALPHANUMERIC = re.compile(r"[0-9A-Za-z]+")
 _KEY_NAMES = (
     "api_key",
     "apikey",
@@ -38,6 +40,11 @@ _KEY_NAMES = (
 def _one_change(key: str) -> KeyChange:
     middle = len(key) // 2
     return KeyChange("replace", middle, next(c for c in "7aB" if c != key[middle]))
+
+
+def _may_be_of_any_case(key: str) -> bool:
+    """Whether each part of it has letters of one case only, as a text in base32 has: their case may mean nothing."""
+    return all(part in (part.upper(), part.lower()) for part in _ALPHANUMERIC.findall(key))
 
 
 def _random(key: str) -> str:
@@ -61,11 +68,16 @@ def _defects(profile: Profile, operation: Operation) -> Mapping[str, str]:
 
 @check("AUTH-1", cases=_defects)
 async def a_defective_credential_is_answered_401(case: Case, defect: str) -> None:
-    """A request that differs from a good one only in its credential is answered 401."""
+    """A request that differs from a good one only in its credential is answered 401.
+
+    A warning where it is a key in the other case, of a form that is often read in any case.
+    """
     credential = case.runtime.arranger.credential_for(case.operation).name
     change, purpose = _defect(case, credential, defect)
     message = f"{case.operation.id} with a defective credential was not answered 401"
-    await case.shared_negative(change, {401}, purpose, message=message)
+    is_doubtful = defect == "case-flipped" and _may_be_of_any_case(case.runtime.arranger.key_of(credential))
+    level = Level.RECOMMENDED if is_doubtful else None
+    await case.shared_negative(change, {401}, purpose, message=message, level=level)
 
 
 def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request], Request], str]:
@@ -120,14 +132,25 @@ _GATEWAY_HEADERS = (
 
 @check("AUTH-1")
 async def headers_of_a_gateway_open_no_way_around_authentication(case: Case) -> None:
-    """Forwarding and original-URL headers in a request without a credential do not make it succeed."""
+    """Forwarding and original-URL headers in a request without a credential do not make it succeed.
 
-    def pass_gateway(request: Request) -> Request:
-        return structs.replace(request.with_authorization(), headers=(*request.headers, *_GATEWAY_HEADERS))
+    A warning where it is answered as the public operation that they name: a framework may rely on a gateway for them.
+    """
 
-    await case.shared_negative(
-        pass_gateway, {400, 401, 403, 404}, "headers of a gateway and no credential", any_refusal=True
-    )
+    async def refuse(request: Request) -> Answer:
+        bare = request.with_authorization()
+        detour = structs.replace(bare, headers=(*request.headers, *_GATEWAY_HEADERS))
+        purpose, statuses = "headers of a gateway and no credential", (400, 401, 403, 404)
+        answer = await case.send_with_retry(detour, purpose, request)
+        if answer.status in statuses or (answer.is_refused and not answer.has_declared_status):
+            return answer
+        config = await case.good_answer(case.contract.operations["getPublicRuntimeConfig"]) if answer.ok else None
+        is_config = config is not None and isinstance(answer.data, dict) and answer.data.keys() == config.data.keys()
+        level = Level.RECOMMENDED if is_config else None
+        message = f"{case.operation.id} with {purpose} was not refused"
+        raise case.violation(message, answer, expected="401", level=level)
+
+    await case.share_control(refuse, "headers of a gateway and no credential")
 
 
 @check("AUTH-1")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP
+from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP, changes_label_only, is_signed
 from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
 from conformance.checks.support.refused_effects import Defect, examine_failed_control
@@ -66,19 +66,36 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
         bad = await _with_ticket_of_another_session(case, request)
         return await case.refusal(bad, _REFUSAL_STATUSES, "the ticket of another session", control=request)
 
-    async with _examine_failed_control(case, partial(_with_ticket_of_another_session, case)):
+    async with _allow_ended_session(case, partial(_with_ticket_of_another_session, case)):
         await case.share_control(refuse, "the ticket of another session")
 
 
 def _examine_failed_control(case: Case, defect: Defect) -> AbstractAsyncContextManager[None]:
-    """Where it is stated that a session allows the operation, a wrong ticket is no reason to refuse the right one.
+    """A warning where the right ticket is refused after a wrong one as it is after itself.
 
-    Without that statement, a session may end with the first wrong ticket.
+    The session may have ended with the wrong ticket, which can look the same. Without a statement that a session allows
+    the operation nothing is asked.
     """
     states, name = States(case.profile.transitions), case.operation.id
     fixtures = {t.fixture for t in case.profile.transitions if t.operation == name}
     is_stated = any(states.expected_outcome(Place(fixture), name) == ALLOWED for fixture in fixtures)
-    return examine_failed_control(case, defect, "a wrong ticket") if is_stated else nullcontext()
+    level = Level.RECOMMENDED
+    return examine_failed_control(case, defect, "a wrong ticket", level=level) if is_stated else nullcontext()
+
+
+@asynccontextmanager
+async def _allow_ended_session(case: Case, defect: Defect) -> AsyncIterator[None]:
+    """Where a session ends with a wrong ticket, the good ticket of another session is the control."""
+    try:
+        async with _examine_failed_control(case, defect):
+            yield
+    except Inconclusive as doubt:
+        if doubt.cause != f"control:{case.operation.id}":
+            raise
+        bad, control = await defect(await case.arrange()), await case.arrange()
+        await case.refusal(bad, _REFUSAL_STATUSES, "a wrong ticket", control=control)
+        await case.control(control, "the good ticket of another session")
+        case.note("a session ends with a wrong ticket")
 
 
 async def _with_ticket_of_another_session(case: Case, request: Request) -> Request:
@@ -104,17 +121,33 @@ def _require_ticket(case: Case) -> None:
 
 @check("HO-3", on=_HOSTED, cases=FORGED)
 async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable[[str], str]) -> None:
-    """A forged ticket is refused, however similar to a valid one, which still works afterwards."""
+    """A forged ticket is refused, however similar to a valid one, which still works afterwards.
+
+    A warning where only the label before it differs: a service may read what comes behind that.
+    """
 
     async def forge(request: Request) -> Request:
         return _with_forged_ticket(case, change, request)
 
-    async with _examine_failed_control(case, forge):
-        await case.shared_negative(partial(_with_forged_ticket, case, change), _REFUSAL_STATUSES, "a forged ticket")
+    async def refuse(request: Request) -> Answer:
+        _, ticket = _ticket_in(case, request)
+        level = Level.RECOMMENDED if changes_label_only(ticket, change(ticket)) else None
+        bad, control = await forge(request), request.with_fresh_key()
+        return await case.refusal(bad, _REFUSAL_STATUSES, "a forged ticket", control=control, level=level)
+
+    async with _allow_ended_session(case, forge):
+        await case.share_control(refuse, "a forged ticket")
 
 
 def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Request) -> Request:
-    """The good request with another ticket; a further case where the body names none."""
+    """The good request with another ticket."""
+    where, ticket = _ticket_in(case, request)
+    case.require_case(change(ticket) != ticket, "tickets are of a form whose last character may mean nothing")
+    return request.with_body(pointer.replace(request.body, where, change(ticket)))
+
+
+def _ticket_in(case: Case, request: Request) -> tuple[str, str]:
+    """The place of the ticket in the body, and the ticket; a further case where the body names none."""
     fixture_values = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
     found = [
         (at, leaf)
@@ -123,9 +156,7 @@ def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Reque
     ]
     tickets = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
     case.require_case(tickets, "the body names no ticket that could be forged")
-    where, ticket = tickets[0]
-    case.require_case(change(ticket) != ticket, "tickets are of a form whose last character may mean nothing")
-    return request.with_body(pointer.replace(request.body, where, change(ticket)))
+    return tickets[0]
 
 
 @check("HO-6", on=_HOSTED, cases={"of-another-session": None, **MADE_UP})
@@ -138,6 +169,7 @@ async def an_unknown_ticket_has_the_stated_status(case: Case, change: Callable[[
         if change is None:
             bad = await _with_ticket_of_another_session(case, request)
         else:
+            case.require_case(not is_signed(_ticket_in(case, request)[1]), "a forged ticket is a malformed one")
             bad = _with_forged_ticket(case, change, request)
         # A pattern of the schema may name the start of a ticket: another start is a body that does not match.
         case.require_case(not is_against_schema(case, bad), "the schema of the body refuses such a ticket")

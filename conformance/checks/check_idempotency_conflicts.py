@@ -10,7 +10,7 @@ from uuid import uuid4
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.invalid_bodies import fixed_places, is_against_schema, template_of
-from conformance.checks.support.payload_changes import judge_payload
+from conformance.checks.support.payload_changes import judge_payload, shows
 from conformance.checks.support.races import send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, free_leaves, variations
@@ -19,8 +19,10 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 from conformance.profile.resources import OperationFacts
+from conformance.profile.subschema import Root
 
 _LONG = 1_500
 """Characters: more than a kibibyte, to which a fingerprint may be limited."""
@@ -129,7 +131,11 @@ async def a_body_that_is_no_json_under_the_same_key_is_refused(case: Case) -> No
 
 @check("IDEM-4", rests_on=PLAIN_REPLAY)
 async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
-    """Two payloads that differ only after the first kibibyte are two payloads."""
+    """Two payloads that differ only after the first kibibyte are two payloads.
+
+    A warning where neither an answer nor the schema shows that a text of that length is kept: it may be cut before
+    payloads are compared.
+    """
     texts = [where for where, leaf in free_leaves(await case.arrange()) if isinstance(leaf, str)]
     for where in texts[:_MAX_ATTEMPTS]:
         first = await case.send(_pad(await case.arrange(), where, "a"), "a long text")
@@ -140,7 +146,16 @@ async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
     repeat = await case.send(_pad(first.request, where, "b"), "another ending under the same key")
     if repeat.status != 409:
         lone_answer = await case.control(_pad(await case.arrange(), where, "b"), "the second payload, alone")
-        judge_payload(case, f"ending of {where}", lone_answer, first, repeat)
+        is_kept = shows(where, lone_answer) or shows(where, first) or _is_in_schema(case, where)
+        level = None if is_kept else Level.RECOMMENDED
+        judge_payload(case, f"ending of {where}", lone_answer, first, repeat, level=level)
+
+
+def _is_in_schema(case: Case, where: str) -> bool:
+    """Whether the schema states a longest text at that place that is longer than the one sent."""
+    schema = case.profile.schemas.by_name.get(case.operation.request_schema, {})
+    bounds = [part.get("maxLength", 0) for part in Root(schema).subschemas(schema, pointer.tokens(where))]
+    return min(bounds, default=0) > _LONG
 
 
 def _pad(request: Request, where: str, ending: str) -> Request:

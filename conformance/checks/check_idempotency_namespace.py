@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,7 +14,7 @@ from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.transitions import CONFLICT, Place, States, stated_otherwise
+from conformance.checks.support.transitions import CONFLICT, SETTLE_S, Place, States, stated_otherwise
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -209,5 +210,9 @@ async def _judge(case: Case, part: str, is_separate: bool, first: Answer, second
     fresh = await case.send(second.request.with_fresh_key(), "another key")
     if not fresh.ok:
         raise Inconclusive(f"another key is answered {fresh.summary} as well", first, second, fresh)
+    await asyncio.sleep(SETTLE_S)
+    later = await case.send(second.request, "the same call once more, some time later")
+    if later.ok and not are_alike(case, first, later):
+        raise Inconclusive("the resource was in use for a moment", first, second, later)
     message = f"the key belongs to the {part}, and the same key under another {part} was answered 409"
     raise case.violation(message, first, fresh, second, expected="200")

@@ -14,6 +14,7 @@ from conformance.checks.support.signals import Inconclusive
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
+from conformance.core.outcomes import Level
 
 
 async def _identity(case: Case, credential: str) -> Answer:
@@ -54,22 +55,30 @@ async def identity_shows_the_scopes_of_the_calling_key(case: Case, credential: s
 
 @check("IDN-1")
 async def identity_differs_from_key_to_key(case: Case) -> None:
-    """Keys of different scopes or installations get different answers from identity."""
+    """Keys of different scopes or installations get different answers from identity.
+
+    A warning where identity need not show what they differ in: the scopes, which the profile may exclude, or the
+    installation, whose place it may not state.
+    """
     keys = case.profile.credentials
     allowed = names(case.profile, case.operation, ALLOWED)
-    differing = [
-        (first, second)
+    shows_scopes = not {"identity", "identity.scopes"} & case.profile.exclusions.keys()
+    shows_installation = bool(case.profile.tenancy.installation_in_identity)
+    differing = {
+        (first, second): (shows_scopes and keys[first].scopes != keys[second].scopes)
+        or (shows_installation and keys[first].installation != keys[second].installation)
         for first, second in combinations(allowed, 2)
         if (keys[first].scopes, keys[first].installation) != (keys[second].scopes, keys[second].installation)
-    ]
+    }
     need_text = "two active keys of different scopes or installations are needed"
     case.need_credential(differing, need_text, lambda first: first.active)
     answers = {name: await _identity(case, name) for name in dict.fromkeys(name for pair in differing for name in pair)}
-    for first, second in differing:
+    for (first, second), is_shown in sorted(differing.items(), key=lambda item: not item[1]):
         signs = [pointer.remove_matching(answers[name].value, case.volatile)["data"] for name in (first, second)]
         if strictjson.is_equal(*signs):
             message = f"identity answers the keys {first!r} and {second!r} alike"
-            raise case.violation(message, answers[first], answers[second], expected="another identity for each key")
+            expected, level = "another identity for each key", None if is_shown else Level.RECOMMENDED
+            raise case.violation(message, answers[first], answers[second], expected=expected, level=level)
 
 
 @check("IDN-1")

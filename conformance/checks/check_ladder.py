@@ -16,7 +16,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import every_second
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inapplicable, Violation
-from conformance.checks.support.survival import expect_survival
+from conformance.checks.support.survival import LARGE_BODY, LONG_URL, expect_survival
 from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
@@ -54,7 +54,7 @@ async def a_member_of_any_size_is_survived(case: Case, steps_of: Steps) -> None:
         changed_request = request.with_body(pointer.replace(request.body, where, value)).with_fresh_key()
         description = f"{_size(value)} at {where}"
         answer = await case.send_with_retry(changed_request, description)
-        expect_survival(case, description, answer, oversize=False)
+        expect_survival(case, description, answer, oversize=len(answer.sent_body) > LARGE_BODY)
         if answer.ok and can_renew:
             request = await case.arrange()
 
@@ -132,7 +132,7 @@ async def _expect_survival(case: Case, steps: Iterable[tuple[str, Request]]) -> 
     for description, request in steps:
         answer = await case.send_with_retry(request.with_fresh_key(), description)
         try:
-            expect_survival(case, description, answer, oversize=len(answer.url) > ladder.LONG_URL)
+            expect_survival(case, description, answer, oversize=len(answer.url) > LONG_URL)
         except Violation as violation:
             violation.level = Level.REQUIRED
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -11,7 +10,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import expect_survival
-from conformance.checks.support.unknown_ids import unknown_id_like
+from conformance.checks.support.unknown_ids import has_number_alone, unknown_id_like
 from conformance.checks.support.url_spellings import percent_encode_first
 from conformance.client.fixtures import NotSent
 from conformance.client.request_builder import MissingFact
@@ -46,10 +45,6 @@ async def an_unknown_id_is_answered_404(case: Case) -> None:
         raise case.violation("the same unknown id is answered otherwise", first, second, expected=expected)
 
 
-_NUMERIC_ID = re.compile(r"\d+([-_.].*[g-zG-Z].*)?")
-"""A number, or one with a title: hexadecimal groups are no title."""
-
-
 @check("NF-1", on=_OPERATIONS_WITH_ID)
 async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
     """A valid id with a suffix is not found.
@@ -58,7 +53,7 @@ async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
     of which a service may read the number alone.
     """
     request = await case.arrange()
-    longer = {name: f"{value}zz" for name, value in request.path.items() if not _NUMERIC_ID.fullmatch(value)}
+    longer = {name: f"{value}zz" for name, value in request.path.items() if not has_number_alone(value)}
     case.require_case(longer, "every id is a number, and a longer one may be another resource")
     await case.shared_negative(
         lambda good: good.with_path(**longer), _allowed_statuses(case, False), "an id with a suffix"

@@ -87,6 +87,8 @@ _DEFECTIVE_VERIFIERS: dict[str, Callable[[str], str | None]] = {
     "challenge-as-verifier": challenge_of,
     "case-folded": str.swapcase,
     "extended": lambda verifier: verifier + "A",
+}
+_WITH_SPACE: dict[str, Callable[[str], str | None]] = {
     "line-feed-at-its-end": lambda verifier: f"{verifier}\n",
     "space-at-its-start": lambda verifier: f" {verifier}",
 }
@@ -95,6 +97,16 @@ _DEFECTIVE_VERIFIERS: dict[str, Callable[[str], str | None]] = {
 @check("OA-2", cases=_DEFECTIVE_VERIFIERS)
 async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], str | None]) -> None:
     """The code is exchanged only with the verifier of its S256 challenge (RFC 7636 section 4.6)."""
+    await _expect_refusal(case, defect)
+
+
+@check("OA-2", cases=_WITH_SPACE)
+async def a_verifier_with_white_space_around_it_is_refused(case: Case, defect: Callable[[str], str | None]) -> None:
+    """A warning where it is accepted: a service may trim each text that it gets."""
+    await _expect_refusal(case, defect, Level.RECOMMENDED)
+
+
+async def _expect_refusal(case: Case, defect: Callable[[str], str | None], level: Level | None = None) -> None:
     where = oauth_of(case).code_verifier
     case.need(where, "oauth.code_verifier", "the place of the verifier in the body is needed")
 
@@ -102,11 +114,14 @@ async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], st
         request = await case.arrange()  # a failed exchange may use its code up
         key = "oauth.code_verifier (where the body has it)"
         case.need(pointer.has(request.body, where), key, f"the body has no member at {where}: its verifier is needed")
-        verifier = defect(request.scope["pkce.verifier"])
-        body = request.body
+        body, good = request.body, str(pointer.get(request.body, where))
+        verifier = defect(good)
+        case.require_case(verifier != good, "the verifier has no more characters than any verifier has")
         body = pointer.remove(body, where) if verifier is None else pointer.replace(body, where, verifier)
         bad = request.with_body(body)
-        return await case.refusal(bad, REFUSAL_STATUSES, "a defective verifier", any_refusal=True, control=control)
+        return await case.refusal(
+            bad, REFUSAL_STATUSES, "a defective verifier", any_refusal=True, control=control, level=level
+        )
 
     await case.share_control(refuse, "a defective verifier")
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP
+from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, changes_label_only
 from conformance.checks.support.oauth_exchange import (
     REFUSAL_STATUSES,
     access_token,
@@ -182,7 +182,10 @@ async def a_code_of_the_other_client_belongs_to_its_redirect_uri(case: Case) -> 
 
 @check("OA-5", cases=FORGED)
 async def a_code_that_nobody_issued_is_refused(case: Case, change: Callable[[str], str]) -> None:
-    """A forged code is refused, however similar to a valid one (RFC 6749 section 5.2)."""
+    """A forged code is refused, however similar to a valid one (RFC 6749 section 5.2).
+
+    A warning where only the label before it differs.
+    """
     where = oauth_of(case).code
     case.need(where, "oauth.code", "the place of the code in the body is needed")
     request = await case.arrange()
@@ -191,7 +194,8 @@ async def a_code_that_nobody_issued_is_refused(case: Case, change: Callable[[str
     case.require_case(long_enough, "codes are so short that a forged one may be valid")
     case.require_case(change(code) != code, "codes are of a form whose last character may mean nothing")
     bad = request.with_body(pointer.replace(request.body, where, change(code)))
-    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a forged code", any_refusal=True)
+    level = Level.RECOMMENDED if changes_label_only(code, change(code)) else None
+    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a forged code", any_refusal=True, level=level)
 
 
 @check("OA-7")
@@ -206,15 +210,17 @@ async def a_proof_is_used_once(case: Case) -> None:
 
 
 def _claims(token: str) -> dict[str, Any] | None:
-    """The claims of a JWT, unverified; None where the token is opaque."""
+    """The claims of a JWT, unverified; None where the token is opaque, as a signed text of another form is."""
     parts = token.split(".")
     if len(parts) != 3:
         return None
     try:
-        payload = strictjson.parse_leniently(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        header, payload = (
+            strictjson.parse_leniently(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))) for part in parts[:2]
+        )
     except ValueError:
         return None
-    return payload if isinstance(payload, dict) else None
+    return payload if isinstance(payload, dict) and isinstance(header, dict) and "alg" in header else None
 
 
 @check("OA-9")

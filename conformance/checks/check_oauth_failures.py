@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
+from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP, is_signed
 from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.oauth_exchange import member_place, oauth_of, proof_of, with_member
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -34,6 +35,7 @@ def _proof(**changes: Any) -> Defect:
 
 def _unknown_client(case: Case, request: Request) -> Request:
     oauth = oauth_of(case)
+    case.require_case(is_distinctive(oauth.client_id), "client ids are so short that a generated one may exist")
     bad = with_member(case, request, "client_id_member", MADE_UP["made-up"])
     client_id = pointer.get(bad.body, oauth.client_id_member)
     case.require_case(
@@ -61,6 +63,7 @@ def _unknown_code(case: Case, request: Request) -> Request:
     code = pointer.get(request.body, member_place(case, request, "code"))
     long_enough = isinstance(code, str) and len(code) >= LEAST_MADE_UP
     case.require_case(long_enough, "codes are so short that a forged one may be valid")
+    case.require_case(not is_signed(code), "a forged code is a malformed one")
     return with_member(case, request, "code", MADE_UP["made-up"])
 
 

@@ -29,11 +29,14 @@ SHAPE_CODE: Final = "shape"
 """Findings with this code record an error's shape; they judge nothing by themselves (see `invariant_results`)."""
 UNREAD_CODE: Final = "too-long"
 """Findings with this code mean that the body is too long to be judged; the interface bounds no length."""
-_OVERSIZE: Final = 64 * 1024
+_OVERSIZE: Final = 8_000
 _LONG_URL: Final = 2_000
 _OVERSIZE_STATUSES: Final = frozenset({413, 414, 431})
 _LENGTH_STATUSES: Final = (411, 501)
 _JSON_MEDIA: Final = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
+_BROKEN_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
+_DECIMAL_SECONDS: Final = re.compile(r"[0-9]*\.[0-9]+")
+_LARGE_HEADERS: Final = 4_000
 _MIN_SECRET: Final = 8
 _LONGEST_SHAPE: Final = 2000
 
@@ -174,7 +177,10 @@ class Invariants:
         value = answer.header("Retry-After")
         if value is None or (value.strip().isascii() and value.strip().isdigit()) or _http_date(value):
             return
-        yield Finding("RATE-2", "retry-after", f"Retry-After is {value!r}: neither seconds nor a date (RFC 9110)")
+        level = Level.RECOMMENDED if _DECIMAL_SECONDS.fullmatch(value.strip()) else Level.REQUIRED
+        yield Finding(
+            "RATE-2", "retry-after", f"Retry-After is {value!r}: neither seconds nor a date (RFC 9110)", level
+        )
 
     def _has_fresh_headers(self, answer: Answer) -> bool:
         return bool(self._fresh_headers) and _has_answer(answer) and answer.status not in GATEWAY
@@ -283,15 +289,24 @@ def _is_out_of_scope(answer: Answer) -> bool:
     """Whether the request went to no declared operation: another method, or a path that a server may read differently.
 
     An oversize request may be refused by a component in front of the service, in any format, and a body in chunks for
-    its missing length (RFC 9110, section 15.5.12).
+    its missing length (RFC 9110, section 15.5.12). So may one that is no valid HTTP: a URL with an incomplete escape, a
+    header with a byte that is not ASCII.
     """
+    if answer.status == 400 and _is_malformed(answer):
+        return True
     if answer.status in _LENGTH_STATUSES and any(
         name.lower() == "transfer-encoding" for name, _ in answer.request.headers
     ):
         return True
     oversize = len(answer.sent_body) + len(answer.url) > _OVERSIZE or len(answer.url) > _LONG_URL
+    oversize = oversize or sum(len(name) + len(value) for name, value in answer.sent_headers) > _LARGE_HEADERS
     edge = oversize and answer.status in _OVERSIZE_STATUSES
     return edge or bool(answer.request.method) or bool(answer.request.raw_path)
+
+
+def _is_malformed(answer: Answer) -> bool:
+    is_ascii = all(value.isascii() for _, value in answer.sent_headers)
+    return not is_ascii or _BROKEN_ESCAPE.search(answer.url) is not None
 
 
 def _has_answer(answer: Answer) -> bool:

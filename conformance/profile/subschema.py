@@ -10,6 +10,9 @@ import jsonschema_rs
 from conformance.core import json_pointer as pointer
 
 Schema = Mapping[str, Any]
+_COUNTS = frozenset(
+    ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains")
+)
 _DEFINITION_KEYS = ("components", "$defs", "definitions", "schemas")
 
 
@@ -38,7 +41,7 @@ class Root:
         """The part with `$ref` and `allOf` merged into it as far as possible."""
         if not isinstance(part, Mapping) or depth > 20:
             return {}
-        direct = {name: value for name, value in part.items() if name not in ("$ref", "allOf")}
+        direct = {name: _count(name, value) for name, value in part.items() if name not in ("$ref", "allOf")}
         layers = [self.flatten(sub, depth + 1) for sub in part.get("allOf", ())]
         if isinstance(part.get("$ref"), str) and part["$ref"].startswith("#"):
             layers.append(self.flatten(self._resolve(part["$ref"]), depth + 1))
@@ -70,6 +73,11 @@ class Root:
         if depth < 8:
             for branch in (*flat.get("oneOf", ()), *flat.get("anyOf", ())):
                 yield from self.subschemas(branch, path, depth + 1)
+
+
+def _count(name: str, value: Any) -> Any:
+    """A count may be written `2.0`."""
+    return int(value) if name in _COUNTS and isinstance(value, float) and value.is_integer() else value
 
 
 def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:

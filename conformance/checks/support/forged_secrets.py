@@ -14,9 +14,15 @@ LEAST_MADE_UP: Final = 8
 
 
 def _of_nobody(secret: str) -> str:
+    form = {len(secret) + place for place in _FORM_OF_UUID} if _UUID.search(secret) else set()
     for at in range(len(secret)):
-        secret = neighbour_of(secret, at)
+        secret = secret if at in form else neighbour_of(secret, at)
     return secret
+
+
+def is_signed(secret: str) -> bool:
+    """Whether it seems to be a signed text, as a JWT: any change makes it a malformed one, and not an unknown one."""
+    return _SIGNED.fullmatch(secret) is not None
 
 
 def _near_its_end(secret: str) -> str:
@@ -53,6 +59,12 @@ def _alphanumeric(secret: str, first: int) -> int:
     return next((at for at in range(first, len(secret)) if neighbour_of(secret, at) != secret), first)
 
 
+def changes_label_only(secret: str, forged: str) -> bool:
+    """Whether they differ only in the label before the secret, as `tkt_`, which says no more than what it is."""
+    label = _LABEL.match(secret)
+    return label is not None and len(secret) == len(forged) and secret[label.end() :] == forged[label.end() :]
+
+
 def _cut(secret: str) -> str:
     return secret.rstrip("=")[:-1]
 
@@ -65,6 +77,11 @@ def _longer(secret: str) -> str:
 
 _HEXADECIMAL: Final = re.compile(r"(^|[^0-9A-Za-z])([0-9a-f]{16,}|[0-9A-F]{16,})$")
 """Also behind a prefix, as in `tkt_0123456789abcdef`."""
+_LABEL: Final = re.compile(r"([A-Za-z]{1,8}[_-])+")
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+_FORM_OF_UUID: Final = (-22, -17)
+"""From the end, the places of its version and variant (RFC 9562): a UUID with others may be malformed."""
+_SIGNED: Final = re.compile(r"[\w-]{8,}(\.[\w-]+){2,4}")
 _DIGITS: Final = "2345"
 _BASE64: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
 MADE_UP: Final[Mapping[str, Callable[[str], str]]] = {"made-up": _of_nobody, "near-its-end": _near_its_end}

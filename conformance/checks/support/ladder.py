@@ -15,8 +15,6 @@ LENGTHS: Final = (0, 1, 100, 1_000, 10_000)
 """Characters of a body member; another check covers a mebibyte."""
 URL_LENGTHS: Final = (100, 1_000, 4_000)
 """Characters of one part of a URL: a request line of more than 8,000 octets need not be accepted (RFC 9112, 3)."""
-LONG_URL: Final = 2_000
-"""A longer URL may be refused for its length by a component in front of the service."""
 BROKEN_ESCAPES: Final = ("%00", "%zz", "%", "%ff", "%c0%af")
 """NUL, malformed escapes, and invalid UTF-8."""
 _BOUNDS: Final = (2**31, 2**63, 10**40)

@@ -9,12 +9,15 @@ from conformance.checks.support.case import Case
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
+from conformance.core.outcomes import Level
 
 
-def judge_payload(case: Case, where: str, lone_answer: Answer, first: Answer, repeat: Answer) -> None:
+def judge_payload(
+    case: Case, where: str, lone_answer: Answer, first: Answer, repeat: Answer, *, level: Level | None = None
+) -> None:
     """Violated where a payload that is accepted alone, or whatever was answered 200, is not refused under a used key.
 
-    Another declared refusal than 409 is a warning.
+    Another declared refusal than 409 is a warning. `level` is that of the violation.
     """
     if repeat.status == 409:
         return
@@ -23,7 +26,7 @@ def judge_payload(case: Case, where: str, lone_answer: Answer, first: Answer, re
     if lone_answer.ok and declared_refusal:
         case.warn(message, lone_answer, first, repeat, expected="409")
     elif lone_answer.ok or not repeat.is_refused:
-        raise case.violation(message, lone_answer, first, repeat, expected="409")
+        raise case.violation(message, lone_answer, first, repeat, expected="409", level=level)
     else:
         case.note(f"another {where} is refused even alone, and under the used key with {repeat.status}")
 

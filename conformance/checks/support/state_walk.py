@@ -6,6 +6,7 @@ twin that received only the successful calls: refused calls, replays and reads m
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from conformance.checks.support.authorization import credentials_without_scope
 from conformance.checks.support.case import Case
 from conformance.checks.support.replays import expect_same, fix_proof_id, replay
 from conformance.checks.support.signals import Inconclusive, Violation
-from conformance.checks.support.transitions import ALLOWED, CONFLICT, UNKNOWN, Place, States
+from conformance.checks.support.transitions import ALLOWED, CONFLICT, SETTLE_S, UNKNOWN, Place, States
 from conformance.checks.support.unknown_ids import unknown_id_like
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
@@ -123,10 +124,11 @@ class Walker:
     """The refused calls: the number of successful calls before each, its operation, and its defect."""
     _members: Members = field(default_factory=dict)
     _fixture: str = ""
+    _began: float = 0.0
 
     async def begin(self, state: str) -> None:
         self._fixture = f"{self.model.kind}.{state}"
-        self._members = await self._resource()
+        self._members, self._began = await self._resource(), self._elapsed_s
         self.log.append(self._fixture)
 
     async def write(self, name: str) -> None:
@@ -204,26 +206,47 @@ class Walker:
             return
         twin = await self._twin(name)
         if twin is not None and twin.ok != answer.ok:
+            twin = await self._twin(name, at=answer.at)  # a lifetime may make the difference
+        if twin is not None and twin.ok != answer.ok and not await self._settles(answer if twin.ok else twin):
             message = f"{name} is answered differently on a resource that received only the successful calls"
             violation = WalkViolation(message, twin, answer, expected=twin.summary, observed=answer.summary)
             violation.explanation = await self._explanation(name, answer)
             raise violation.about(STATE, name)
 
-    async def _twin(self, name: str, refused: tuple[int, str, str] | None = None) -> Answer | None:
+    async def _twin(
+        self, name: str, refused: tuple[int, str, str] | None = None, *, at: float | None = None
+    ) -> Answer | None:
         """The answer on another resource that received only the successful calls; None if a call fails there.
 
-        `refused`: a refused call that this resource received as well.
+        `refused`: a refused call that this resource received as well. `at`: when the walk's own resource received the
+        call; then each call comes as long after the beginning as it did there.
         """
-        members = await self._resource()
-        for number, (operation_id, _) in enumerate(self.calls):
+        members, began = await self._resource(), self._elapsed_s
+        for number, (operation_id, original) in enumerate(self.calls):
             if refused is not None and refused[0] == number:
                 await self._refuse(*refused[1:], members)
+            if at is not None:
+                await asyncio.sleep(original.at - self._began - (self._elapsed_s - began))
             answer = await self._call(operation_id, members)
             if answer is None or not answer.ok:
                 return None
         if refused is not None and refused[0] == len(self.calls):
             await self._refuse(*refused[1:], members)
+        if at is not None:
+            await asyncio.sleep(at - self._began - (self._elapsed_s - began))
         return await self._call(name, members)
+
+    async def _settles(self, refused: Answer) -> bool:
+        """Whether the resource was only in use for a moment: the same call is answered 200 some time later."""
+        if refused.status != 409:
+            return False
+        await asyncio.sleep(max(0.0, refused.at + SETTLE_S - self._elapsed_s))
+        return (await self.case.send(refused.request.with_fresh_key(), "walk: the same call later")).ok
+
+    @property
+    def _elapsed_s(self) -> float:
+        """The time of the run, by which answers are dated."""
+        return self.case.runtime.sender.elapsed_s
 
     async def _explanation(self, name: str, answer: Answer) -> str:
         """The effect of the first refused call that alone leads to this answer; empty if none does."""

@@ -9,6 +9,10 @@ from conformance.client.response import Answer
 
 MARKUP: Final = "<script>alert(1)</script> ' UNION SELECT 1 -- ../../etc/passwd"
 """A text that a firewall may take for an attack."""
+LONG_URL: Final = 2_000
+"""A longer URL may be refused for its length by a component in front of the service."""
+LARGE_BODY: Final = 8_000
+"""Bytes: so may a larger body."""
 _OVERSIZE = (413, 414, 431)
 
 

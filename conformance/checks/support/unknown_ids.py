@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import re
 import secrets
+import unicodedata
 from typing import Final
 
 _NUMBERED: Final = re.compile(r"\D*((19|20)\d\d\D+)?\d{1,11}")
 """`ORD-1001`, `2026-000017`: each installation may count so for itself."""
+
+_NUMBER: Final = re.compile("[0-9]+")
+_LEADING_NUMBER: Final = re.compile(r"[^0-9a-z]*0*(\d+)")
+_LONGEST_COUNT: Final = 9
+"""Digits: no counter of resources has reached a greater number."""
+_SHORT: Final = 5
+_NUMBER_ALONE: Final = re.compile(r"\d+([-_.].*[g-zG-Z].*)?")
+"""A number, or one with a title: hexadecimal groups are no title."""
+
+
+def has_number_alone(known: str) -> bool:
+    """Whether an id is a number, or one with a title (`17-summer-cart`), of which a service may read the number."""
+    return _NUMBER_ALONE.fullmatch(known) is not None
 
 
 def is_distinctive(known: str) -> bool:
@@ -15,13 +29,31 @@ def is_distinctive(known: str) -> bool:
 
     So may a number with a word or a year before it.
     """
-    return len(known) > 5 and not known.isdecimal() and not _NUMBERED.fullmatch(known)
+    return len(known) > _SHORT and not known.isdecimal() and not _NUMBERED.fullmatch(known)
+
+
+def may_exist(generated: str, known: str) -> bool:
+    """Whether a generated id may name a resource, since the known id is short or a number.
+
+    Of an id that begins with a number a service may read the number alone, in any digits.
+    """
+    plain, real = (unicodedata.normalize("NFKC", text).casefold().strip() for text in (generated, known))
+    if real in plain:
+        return True
+    if not is_distinctive(known):
+        number = _LEADING_NUMBER.match(plain)
+        return len(plain) <= max(len(real), _SHORT) or (number is not None and len(number[1]) <= _LONGEST_COUNT)
+    return False
 
 
 def unknown_id_like(known: str) -> str:
-    """An unknown id in the same format: its last characters changed, each within its class."""
-    if known.isdecimal():
-        return str(int(known) + 987_654_321)
+    """An unknown id in the same format: its last characters changed, each within its class.
+
+    A number, also one between marks as in `#1001` and `12-345`, becomes one that has not been reached.
+    """
+    if not any(c.isalpha() for c in known) and (numbers := list(_NUMBER.finditer(known))):
+        start, end = numbers[-1].span()
+        return f"{known[:start]}{int(known[start:end]) + 987_654_321}{known[end:]}"
     characters = list(known)
     for index in [i for i, c in enumerate(known) if c.isalnum()][-8:]:
         old = characters[index]

@@ -138,7 +138,8 @@ def test_a_ticket_is_compared_to_its_end(judged: Any, answer: Any, change: str, 
     )
     unseen = {None: set(FORGED), 24: FORGED.keys() - {"longer"}, 12: {"made-up", "at-its-start"}, 0: set()}
     seen = change not in unseen[compared]
-    assert result.outcome is (Outcome.FAILED if seen else Outcome.PASSED), result
+    found = Outcome.WARNED if change == "at-its-start" else Outcome.FAILED  # the label before a secret may not count
+    assert result.outcome is (found if seen else Outcome.PASSED), result
 
 
 # Payloads

@@ -172,6 +172,11 @@ def test_an_answer_may_have_many_headers(judged: Any, answer: Any) -> None:
         ("sk_abc.def", "sk_abc.deg", False),
         ("sk_abc.def", "sk_abcdef", False),
         ("key-0123", "key-0124", False),
+        ("k.QUJDREVGRw", "k.QUJDREVGRx", True),
+        ("k_live_QUJDREVGRw", "k_live_QUJDREVGRx", True),
+        ("k_live_QUJDREVGRw", "k_live_QUJDREVGSw", False),
+        ("01ARZ3NDEKTSV4RR", "01ARZ3NDEKTSV4rr", True),
+        ("sk_0llo1", "sk_O11O1", True),
     ],
 )
 def test_what_decodes_to_the_same_bytes_is_the_same_key(one: str, other: str, *, alike: bool) -> None:

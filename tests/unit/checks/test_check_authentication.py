@@ -38,11 +38,12 @@ def test_a_neighbour_that_is_another_good_key_is_not_sent(judged: Any, answer: A
 @pytest.mark.parametrize("name", sorted(NEAR_MISSES))
 @pytest.mark.parametrize("known", [True, False], ids=["of the profile", "of nobody"])
 def test_a_near_miss_that_is_another_good_key_is_not_sent(judged: Any, answer: Any, name: str, *, known: bool) -> None:
-    """The result says that it was left out."""
+    """The result says that it was left out. A key of small letters may be good in capitals: that is a warning."""
 
     async def law(case: Case) -> None:
         await a_defective_credential_is_answered_401(case, name)
 
     result, _ = judged(_accepting({KEY, *NEAR.values()}, answer), law, keys=NEAR if known else {})
-    assert result.outcome is (Outcome.PASSED if known else Outcome.FAILED), result
+    seen = Outcome.WARNED if name == "case-flipped" else Outcome.FAILED
+    assert result.outcome is (Outcome.PASSED if known else seen), result
     assert any("another credential" in note for note in result.notes) is known

@@ -13,7 +13,7 @@ from conformance.checks.check_identity import (
 )
 from conformance.checks.support.identity import SCOPES, candidates, extra_scopes, missing_scopes, scopes_at
 from conformance.core.outcomes import Outcome
-from conformance.profile.behavior import Identity
+from conformance.profile.behavior import Identity, Tenancy
 from conformance.profile.model import Credential, SecretSource
 
 KEYS = {"full": SCOPES, "reader": ("webhooks:read",), "none": (), "other": SCOPES}
@@ -85,15 +85,31 @@ def test_a_scope_that_no_key_shows_needs_a_pointer(judged: Any, answer: Any) -> 
 
 
 @pytest.mark.parametrize("differs", [True, False])
-def test_keys_of_two_installations_are_two_identities(judged: Any, answer: Any, *, differs: bool) -> None:
+@pytest.mark.parametrize("stated", [True, False])
+def test_keys_of_two_installations_are_two_identities(judged: Any, answer: Any, *, differs: bool, stated: bool) -> None:
+    """Where identity names the installation, as stated. It may show nothing of a key but its scopes."""
+
     def script(arrived: Any) -> bytes:
         name = "".join(arrived.all("authorization")).removeprefix("Bearer key-of-")
         return bytes(answer(200, {"data": {"scopes": list(KEYS[name]), **({"name": name} if differs else {})}}))
 
     keys = {name: f"key-of-{name}" for name in KEYS}
-    result, _ = judged(script, identity_differs_from_key_to_key, keys=keys, credentials=credentials())
-    assert result.outcome is (Outcome.PASSED if differs else Outcome.FAILED)
+    tenancy = Tenancy(installation_in_identity="/data/name" if stated else "")
+    facts = {"keys": keys, "credentials": credentials(), "tenancy": tenancy}
+    result, _ = judged(script, identity_differs_from_key_to_key, **facts)
+    seen = Outcome.FAILED if stated else Outcome.WARNED
+    assert result.outcome is (Outcome.PASSED if differs else seen)
     assert differs or "'full' and 'other'" in result.message
+
+
+@pytest.mark.parametrize("excluded", [True, False])
+def test_identity_need_not_show_scopes(judged: Any, answer: Any, *, excluded: bool) -> None:
+    """Where the profile says so, two keys of one installation may have the same answer."""
+    keys = {name: f"key-of-{name}" for name in KEYS}
+    exclusions = {"identity": "it shows the installation alone"} if excluded else {}
+    facts = {"keys": keys, "credentials": credentials(), "exclusions": exclusions}
+    result, _ = judged(lambda _: answer(200, {"data": {"name": "A"}}), identity_differs_from_key_to_key, **facts)
+    assert result.outcome is (Outcome.WARNED if excluded else Outcome.FAILED), result
 
 
 def test_a_text_inside_a_value_counts_only_where_it_is_nothing_but_scopes() -> None:

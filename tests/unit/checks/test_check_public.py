@@ -30,7 +30,7 @@ OWN, OTHER = {"id": "p1", "merchant": "acme"}, {"id": "p2", "merchant": "other"}
         (Outcome.PASSED, [OWN, {"id": "p2", "merchant": ["other", "acme"]}], {}),
         (Outcome.PASSED, [OWN, OTHER], {"acme": [OWN, OTHER], "other": [OTHER]}),
         (Outcome.PASSED, [OWN, OTHER], {"acme": [OWN], "other": []}),
-        (Outcome.FAILED, [OWN, OTHER], {"acme": [OWN], "other": [OTHER]}),
+        (Outcome.WARNED, [OWN, OTHER], {"acme": [OWN], "other": [OTHER]}),
         (Outcome.INAPPLICABLE, [{"id": "p1", "merchant": "Acme Inc."}], {}),
         (Outcome.INAPPLICABLE, [], {}),
     ],

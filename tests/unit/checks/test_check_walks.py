@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -172,3 +173,26 @@ def test_carts_that_are_used_up_are_not_walked_on(judged: Any, answer: Any) -> N
     result, target = judged(Shop(answer), STATE, QUOTE)
     assert (result.outcome, result.further) == (Outcome.INAPPLICABLE, True)
     assert target.arrived == []
+
+
+class Lock(Shop):
+    """A shop in which a cart is in use for a moment after a call on it, which the number of calls stands for."""
+
+    def __init__(self, answer: Any, clock: Any) -> None:
+        super().__init__(answer)
+        self.clock, self.until = clock, {}
+
+    def __call__(self, arrived: Any) -> bytes:
+        cart = arrived.target.split("/")[-2]
+        if self.clock() < self.until.get(cart, 0.0) and arrived.all("Idempotency-Key")[0] not in self.known:
+            return bytes(self.answer(409, {"code": "in use"}))
+        reply = super().__call__(arrived)
+        if reply.startswith(b"HTTP/1.1 200"):
+            self.until[cart] = self.clock() + 0.005
+        return reply
+
+
+@pytest.mark.parametrize("operation", [QUOTE, REVOKE], ids=["quote", "revoke"])
+def test_a_cart_may_be_in_use_for_a_moment(walked: Any, answer: Any, operation: Any) -> None:
+    """The twin gets its calls sooner: what is refused is asked for again."""
+    assert walked(Lock(answer, time.monotonic), STATE, operation, transitions=()).outcome is Outcome.PASSED

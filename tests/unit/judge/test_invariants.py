@@ -55,7 +55,15 @@ def judge(
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     url = changes.pop("url", "http://t/a")
     answer = Answer(
-        "x1", request, url, (), changes.pop("sent_body", b""), status, tuple(told.items()), content, **changes
+        "x1",
+        request,
+        url,
+        changes.pop("sent_headers", ()),
+        changes.pop("sent_body", b""),
+        status,
+        tuple(told.items()),
+        content,
+        **changes,
     )
     declared = Schemas(schemas or {}, meta_null)
     profile = Profile("p", "http://t", Authorization("Bearer {key}"), schemas=declared)
@@ -300,12 +308,31 @@ def test_ordinary_words_are_no_internals(text: str) -> None:
 
 
 @pytest.mark.parametrize("status", [413, 414, 431])
-@pytest.mark.parametrize("size", [{"url": "http://t/" + "a" * 2_000}, {"sent_body": b"a" * 2**17}], ids=["url", "body"])
+@pytest.mark.parametrize(
+    "size",
+    [{"url": f"http://t/{'a' * 2000}"}, {"sent_body": b"a" * 8_100}, {"sent_headers": (("A", "b" * 4_000),)}],
+    ids=["url", "body", "headers"],
+)
 def test_what_is_too_large_may_be_refused_before_the_service_sees_it(status: int, size: dict[str, Any]) -> None:
     """In whatever words; the same answer to an ordinary request breaks two rules."""
     assert judge(status, b"<h1>too large</h1>", **size) == {}
     assert judge(status, b"<h1>too large</h1>").keys() == {"STA-1", "ERR-1"}
     assert judge(500, b"<h1>oops</h1>", **size).keys() == {"STA-1", "ERR-1"}
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        {"url": "http://t/search?q=%zz"},
+        {"url": "http://t/search?q=%"},
+        {"sent_headers": (("Authorization", "a\u00e9"),)},
+    ],
+)
+def test_what_is_no_http_may_be_refused_before_the_service_sees_it(malformed: dict[str, Any]) -> None:
+    """With 400, in whatever words."""
+    assert judge(400, b"<h1>bad request</h1>", **malformed) == {}
+    assert judge(400, b"<h1>bad request</h1>", url="http://t/search?q=%c3%a9").keys() == {"ERR-1"}
+    assert judge(500, b"<h1>oops</h1>", **malformed).keys() == {"STA-1", "ERR-1"}
 
 
 @pytest.mark.parametrize("status", [411, 501])

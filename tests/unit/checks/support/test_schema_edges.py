@@ -18,6 +18,7 @@ from conformance.checks.check_valid_bodies import (
 )
 from conformance.checks.support.case import Case
 from conformance.checks.support.edge_answers import WIDE, wide_text
+from conformance.checks.support.schema_bounds import least_values, longest_texts, values_beyond_bounds
 from conformance.checks.support.schema_edges import at_all, edges
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Outcome
@@ -203,3 +204,21 @@ def test_a_small_largest_body_is_no_length_in_bytes(judged: Any, answer: Any) ->
     )
     assert result.outcome is Outcome.PASSED, result
     assert any(len(request.body) > 160 for request in target.arrived)
+
+
+@pytest.mark.parametrize("number", [2, 2.0])
+def test_a_count_may_be_written_with_decimals(number: float) -> None:
+    """`minItems: 2.0` is 2 (JSON Schema 2020-12, validation section 6.1)."""
+    schema = {
+        "properties": {
+            "items": {"type": "array", "minItems": number, "maxItems": number * 3},
+            "text": {"type": "string", "minLength": number, "maxLength": number * 4},
+        }
+    }
+    body = {"items": ["a", "b", "c"], "text": "abcd"}
+    assert [len(edge.put(body)["items"]) for edge in edges(body, schema, (), ())] == [2, 6]
+    beyond = {one.bound: one.body for one in values_beyond_bounds(body, schema, (), ())}
+    assert [len(beyond[bound]["items"]) for bound in ("minItems", "maxItems")] == [1, 7]
+    assert [len(beyond[bound]["text"]) for bound in ("minLength", "maxLength")] == [1, 9]
+    assert dict(longest_texts(body, schema, (), ())) == {"/text": 8}
+    assert dict(least_values(body, schema, (), ()))["the shortest texts"]["text"] == "ab"

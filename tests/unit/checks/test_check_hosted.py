@@ -1,0 +1,68 @@
+"""A made-up ticket, code or client that the schema refuses is a body that does not match (HO-6, OA-13)."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+
+from conformance.checks.check_hosted import an_unknown_ticket_has_the_stated_status
+from conformance.checks.check_oauth_failures import _FAILURES, a_failed_exchange_has_the_stated_status
+from conformance.checks.support.forged_secrets import MADE_UP
+from conformance.core.outcomes import Outcome
+from conformance.profile.behavior import ExchangeStatuses, Hosted, OAuth
+from conformance.profile.model import Schemas
+from conformance.profile.resources import Fixture, OperationFacts
+from tests.support.check_runs import CONTRACT
+
+CONSUME = CONTRACT.operations["consumeHostedCheckoutBrowserTicket"]
+EXCHANGE = CONTRACT.operations["exchangeOAuthToken"]
+PATTERNS = {"names its start": "^known_[0-9a-z]+$", "allows any": "^.+$"}
+SECRET = "known_0123456789abcdef"
+
+
+def _answer(answer: Any, secret: str, pattern: str, unknown: int) -> bytes:
+    if secret == SECRET:
+        return bytes(answer(200, {"data": {"access_token": "t"}}))
+    is_refused = pattern == PATTERNS["names its start"] and not secret.startswith("known_")
+    return bytes(answer(400 if is_refused else unknown, {"code": "c"}))
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(("status", "outcome"), [(404, Outcome.PASSED), (403, Outcome.FAILED)])
+@pytest.mark.parametrize("change", MADE_UP)
+def test_a_ticket_of_another_form(
+    judged: Any, answer: Any, pattern: str, status: int, outcome: Outcome, change: str
+) -> None:
+    def script(arrived: Any) -> bytes:
+        return _answer(answer, json.loads(arrived.body)["ticket"], PATTERNS[pattern], status)
+
+    fixture = Fixture("session", "open", values=({"id": "s1", "ticket": SECRET},), reusable=True)
+    facts = OperationFacts(path={"sessionId": "{session.id}"}, body={"ticket": "{session.ticket}"})
+    schema = {"type": "object", "properties": {"ticket": {"type": "string", "pattern": PATTERNS[pattern]}}}
+    result, _ = judged(
+        script, partial(an_unknown_ticket_has_the_stated_status, change=MADE_UP[change]), CONSUME,
+        schemas=Schemas({CONSUME.request_schema: schema}), operations={CONSUME.id: facts},
+        fixtures={"session": {"open": fixture}}, hosted=Hosted(unknown_ticket_status=404),
+    )  # fmt: skip
+    is_of_schema = pattern == "names its start" and change == "made-up"
+    assert result.outcome is (Outcome.INAPPLICABLE if is_of_schema else outcome), result
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(("status", "outcome"), [(401, Outcome.PASSED), (403, Outcome.FAILED)])
+def test_a_code_of_another_form(judged: Any, answer: Any, pattern: str, status: int, outcome: Outcome) -> None:
+    def script(arrived: Any) -> bytes:
+        return _answer(answer, json.loads(arrived.body)["code"], PATTERNS[pattern], status)
+
+    fixture = Fixture("oauth", "code", values=({"code": SECRET},), reusable=True)
+    schema = {"type": "object", "properties": {"code": {"type": "string", "pattern": PATTERNS[pattern]}}}
+    result, _ = judged(
+        script, partial(a_failed_exchange_has_the_stated_status, failure=_FAILURES["unknown-code"]), EXCHANGE,
+        schemas=Schemas({EXCHANGE.request_schema: schema}), fixtures={"oauth": {"code": fixture}},
+        operations={EXCHANGE.id: OperationFacts(body={"code": "{oauth.code}"})},
+        oauth=OAuth("c", "https://client.example/back", code="/code", status=ExchangeStatuses(bad_grant=401)),
+    )  # fmt: skip
+    assert result.outcome is (Outcome.INAPPLICABLE if pattern == "names its start" else outcome), result
