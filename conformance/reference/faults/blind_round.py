@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -304,3 +305,21 @@ def no_revocation_after_removal(policy: Policy) -> Policy:
             raise Refusal("state_conflict", "The cart is open: this is no longer possible.")
 
     return before_work(policy, look, "revokePublicCart")
+
+
+@fault(
+    "F823",
+    requirement="OA-15",
+    title="an exchange without a proof uses the code up",
+    operations=("exchangeOAuthToken",),
+    source="a code that is taken out of its store before the proof is looked at",
+)
+def missing_proof_burns_code(policy: Policy) -> Policy:
+    def take_code(call: Call, reply: Reply) -> Reply:
+        if reply.status == 401 and not call.request.header_values(b"dpop"):
+            with suppress(ValueError, AttributeError):
+                call.body = json.loads(call.request.body)
+                oauth.burn(call)
+        return reply
+
+    return with_wire(policy, take_code, "exchangeOAuthToken")
