@@ -131,10 +131,14 @@ Defect = Callable[[Request], Request]
 
 
 def _breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[Defect, ...]]:
-    """One body that its schema does not allow; on one operation also a media type and a size that are not stated."""
+    """One body that its schema does not allow; on one operation also a media type and a size that are not stated.
+
+    Where a 400 is stored, these may be refused before the key is read.
+    """
     name, found = next(iter(contract_breaks(profile, operation).items()))
     by_name: dict[str, tuple[Defect, ...]] = {name.partition("/")[0]: (found[1],) if found else ()}
-    if operation.id != "createInstallationWebhook":
+    kept = (profile.idempotency.kept or ()) if profile.idempotency else ()
+    if operation.id != "createInstallationWebhook" or 400 in kept:
         return by_name
     bodies, form = profile.bodies, list[Defect]()
     if bodies.media_types and (others := other_media_types(bodies.media_types)):
@@ -155,8 +159,7 @@ async def a_400_is_stored_or_frees_the_key(case: Case, defects: tuple[Defect, ..
         # a connection may be closed on a large body
         answer = await case.send_with_retry(defect(request), "an invalid call", request.with_fresh_key())
         if first is not None and answer.status == 409:
-            if not is_kept:
-                await _expect_free(case, False, first, answer)
+            await _expect_free(case, False, first, answer)
             return
         case.require_case(answer.status == 400, f"an invalid call is answered {answer.summary}")
         first = answer
