@@ -137,8 +137,8 @@ def _breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[Defect
     """
     name, found = next(iter(contract_breaks(profile, operation).items()))
     by_name: dict[str, tuple[Defect, ...]] = {name.partition("/")[0]: (found[1],) if found else ()}
-    kept = (profile.idempotency.kept or ()) if profile.idempotency else ()
-    if operation.id != "createInstallationWebhook" or 400 in kept:
+    statuses = (profile.idempotency.kept or ()) if profile.idempotency else ()
+    if operation.id != "createInstallationWebhook" or 400 in statuses:
         return by_name
     bodies, form = profile.bodies, list[Defect]()
     if bodies.media_types and (others := other_media_types(bodies.media_types)):

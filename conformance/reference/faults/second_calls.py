@@ -1,4 +1,4 @@
-"""Faults of keys, endpoints, searches and states that a blind round found no check for."""
+"""Faults that show in a second call: keys, endpoints, codes, races of two callers, filters beside each other."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def replay_reads_again(policy: Policy) -> Policy:
             return answer
         endpoint = objects.get(db, answer.value["data"]["id"])
         assert endpoint is not None
-        shown = {"id": endpoint.id, "version": endpoint.version, **endpoint.data}
-        return Answer({"data": shown}, answer.status, answer.headers)
+        data = {"id": endpoint.id, "version": endpoint.version, **endpoint.data}
+        return Answer({"data": data}, answer.status, answer.headers)
 
     return with_idempotency(policy, replay=replay)
 
@@ -158,8 +158,8 @@ def lost_update(policy: Policy) -> Policy:
             data = policy.merge(known.pop(call.request_id, endpoint.data), changes)
             state = "active" if data["active"] else "paused"
             changed = objects.change(db, endpoint, state, data)
-            shown = {name: value for name, value in data.items() if name != "secret"}
-            return success({"id": changed.id, "version": changed.version, **shown})
+            members = {name: value for name, value in data.items() if name != "secret"}
+            return success({"id": changed.id, "version": changed.version, **members})
 
         return write
 
@@ -256,11 +256,11 @@ def filtered_page_past_the_end(policy: Policy) -> Policy:
     source="a cache whose entries live on with each access",
 )
 def access_renews_code(policy: Policy) -> Policy:
-    tried: set[str] = set()
+    attempts: set[str] = set()
 
     def is_unexpired(call: Call, code: Mapping[str, Any]) -> None:
-        if code["digest"] not in tried:
-            tried.add(code["digest"])
+        if code["digest"] not in attempts:
+            attempts.add(code["digest"])
             oauth.is_unexpired(call, code)
 
     return with_oauth(policy, grant={**policy.oauth.grant, "unexpired": is_unexpired})
@@ -312,7 +312,7 @@ def no_revocation_after_removal(policy: Policy) -> Policy:
     requirement="OA-15",
     title="an exchange without a proof uses the code up",
     operations=("exchangeOAuthToken",),
-    source="a code that is taken out of its store before the proof is looked at",
+    source="a code that is deleted from its store before the proof is verified",
 )
 def missing_proof_burns_code(policy: Policy) -> Policy:
     def take_code(call: Call, reply: Reply) -> Reply:
