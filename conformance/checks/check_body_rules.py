@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import is_against_schema
+from conformance.checks.support.media_types import SUBTYPE, other_media_types, with_media_type
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.sized_bodies import depth_of, in_chunks, nest, pad
@@ -20,7 +21,6 @@ from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
 from conformance.profile.subschema import Root
 
-_SUBTYPE: Final = "vnd.conformance.v1"
 _STORING: Final = ("createInstallationWebhook", "updateInstallationWebhook")
 """The operations whose answers show the body that they store."""
 _TAKING: Final = ("ignored", "kept")
@@ -156,15 +156,9 @@ async def an_unknown_member_is_treated_as_stated(case: Case) -> None:
         raise case.violation("the answer does not show an unknown member, which is kept as stated", answer)
 
 
-def _with_media_type(request: Request, media_type: str | None) -> Request:
-    if media_type is not None:
-        return replace(request, media_type=media_type)
-    return request.with_raw_body(json.dumps(request.document).encode(), None)
-
-
 async def _expect_accepted(case: Case, media_type: str | None, fact: str, level: Level | None = None) -> None:
     request, text = await case.arrange(), f"Content-Type {media_type or 'absent'}"
-    answer = await case.send_with_retry(_with_media_type(request, media_type), text, request)
+    answer = await case.send_with_retry(with_media_type(request, media_type), text, request)
     if not answer.ok:
         raise case.violation(
             f"a body with {text} was refused, and {fact} names it", answer, expected="200", level=level
@@ -179,7 +173,7 @@ async def a_stated_media_type_is_accepted(case: Case) -> None:
     further = [name for name in media_types if name != "application/json"]
     case.require_case(further, "the profile names no other media type than that of the controls")
     for media_type in further:
-        await _expect_accepted(case, media_type.replace("*", _SUBTYPE), "bodies.media_types")
+        await _expect_accepted(case, media_type.replace("*", SUBTYPE), "bodies.media_types")
 
 
 @check("BODY-9")
@@ -206,25 +200,17 @@ async def a_quoted_charset_is_the_same_one(case: Case) -> None:
     await _expect_accepted(case, 'application/json; charset="utf-8"', "bodies.media_types", Level.RECOMMENDED)
 
 
-def _other_media_types(media_types: tuple[str, ...]) -> list[str]:
-    """Media types just outside the list: a longer name, and a name of another kind."""
-    listed = {name.replace("*", _SUBTYPE).casefold() for name in media_types}
-    has_suffix = any("*" in name for name in media_types)
-    near = f"text/{_SUBTYPE}+json" if has_suffix else f"application/{_SUBTYPE}+json"
-    return [name for name in ("application/json-seq", near) if name not in listed]
-
-
 @check("BODY-9")
 async def another_media_type_is_refused(case: Case) -> None:
     """A valid body under a media type that the profile does not name is answered 400."""
     media_types = case.profile.bodies.media_types
     case.need(media_types, "bodies.media_types", "the accepted media types are needed")
-    others = _other_media_types(media_types)
+    others = other_media_types(media_types)
     case.require_case(others, "the profile names every media type that the suite knows")
 
     async def refuse(request: Request) -> Answer:
         for media_type in others:
-            bad = _with_media_type(request, media_type).with_fresh_key()
+            bad = with_media_type(request, media_type).with_fresh_key()
             answer = await case.refusal(
                 bad, _refusal_statuses(case), f"Content-Type {media_type}", any_refusal=True, control=request
             )
@@ -242,7 +228,7 @@ async def an_absent_media_type_is_treated_as_stated(case: Case) -> None:
         await _expect_accepted(case, None, "bodies.absent_media_type")
     else:
         await case.shared_negative(
-            lambda request: _with_media_type(request, None),
+            lambda request: with_media_type(request, None),
             _refusal_statuses(case),
             "no Content-Type",
             any_refusal=True,

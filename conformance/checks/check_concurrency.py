@@ -166,21 +166,27 @@ async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> 
         await expect_one_effect(case, oracle, request, f"a call abandoned {moment}", answer)
 
 
-def _single_winners(profile: Profile, operation: Operation) -> Mapping[str, str]:
-    """The fixtures on which only one of several concurrent calls may win, repeated for every round."""
+def _single_winners(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, int]]:
+    """The fixtures on which only one of several concurrent calls may win, repeated for every round, with its number."""
     found = [t.fixture for t in profile.transitions if t.operation == operation.id and t.single_winner]
-    return {f"{fixture}-{number}": fixture for fixture in found for number in range(1, ROUNDS + 1)} or {"": ""}
+    rounds = range(1, ROUNDS + 1)
+    return {f"{fixture}-{number}": (fixture, number) for fixture in found for number in rounds} or {"": ("", 0)}
 
 
 @check("CONF-2", cases=_single_winners)
-async def one_of_several_at_once_wins(case: Case, fixture: str) -> None:
-    """Concurrent calls, each with its own key, for a transition that only one may make: at most one 200."""
+async def one_of_several_at_once_wins(case: Case, single_winner: tuple[str, int]) -> None:
+    """Concurrent calls, each with its own key, for a transition that only one may make: at most one 200.
+
+    In the last round they are of two credentials of the installation, where it has two: a lock may be one of a caller.
+    """
+    fixture, number = single_winner
     is_excluded = any(t.operation == case.operation.id and t.single_winner is False for t in case.profile.transitions)
     case.require_applicable(fixture or not is_excluded, "the profile says that several concurrent calls may succeed")
     message = "a transition that only one of several may win is needed"
     case.need(fixture, f"transitions.{case.operation.id}.single_winner", message)
     request = await into_conflict(case, Transition(case.operation.id, fixture))
-    rivals = [request.with_fresh_key() for _ in range(concurrent_calls(case))]
+    callers = _callers(case, request) if number == ROUNDS else [request]
+    rivals = [callers[turn % len(callers)].with_fresh_key() for turn in range(concurrent_calls(case))]
     answers = await send_together(case, rivals, "concurrent rival")
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
@@ -189,6 +195,17 @@ async def one_of_several_at_once_wins(case: Case, fixture: str) -> None:
     expect_declared(case, answers)
     if not winners and not (await case.send(request.with_fresh_key(), "after the rivals")).ok:
         raise Inconclusive("none of the rivals succeeded, nor the call after them", *answers[:2])
+
+
+def _callers(case: Case, request: Request) -> list[Request]:
+    """The request, and the same one of another credential of its installation that has the scope, if there is one."""
+    spare = case.profile.rate_limit.credential
+    others = [
+        credential.name
+        for credential in case.runtime.arranger.credentials(scope=case.operation.scope or "")
+        if credential.name not in (request.credential, spare)
+    ]
+    return [request, *(case.as_credential(request, name) for name in others[:1] if request.credential)]
 
 
 async def _only_at_once(case: Case, fixture: str, *names: str) -> None:

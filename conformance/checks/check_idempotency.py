@@ -53,7 +53,8 @@ async def the_same_call_is_answered_the_same(case: Case) -> None:
 async def a_replay_outlives_other_calls(case: Case) -> None:
     """After some seconds and a dozen other keys, also of other checks, the same call still gets the same answer.
 
-    A short retention time that the profile states is waited for until just before its end.
+    On one operation, one of the other calls has its key and no credential. A short retention time that the profile
+    states is waited for until just before its end.
     """
     request = fix_proof_id(await case.arrange())
     first = await case.control(request)
@@ -64,6 +65,8 @@ async def a_replay_outlives_other_calls(case: Case) -> None:
     other = await case.arrange()
     await case.control(other, "another key")
     await asyncio.sleep(_pause_s(case) / 2)
+    if case.operation.id == "createInstallationWebhook":
+        await case.send(refused_request, "its key, without a credential")
     for _ in range(_OTHER_KEYS - (case.runtime.calls_with_key[case.operation.id] - calls_before)):
         await case.send(refused_request.with_fresh_key(), "another key, refused")
     await asyncio.sleep(max(0.0, first.at + _pause_s(case) - case.runtime.sender.elapsed_s))

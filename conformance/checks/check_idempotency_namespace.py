@@ -184,12 +184,19 @@ async def duplicates_of_two_credentials_are_one_call(case: Case) -> None:
 
 @check("IDEM-14", on="createInstallationWebhook", rests_on=PLAIN_REPLAY)
 async def a_key_of_another_installation_is_treated_as_stated(case: Case) -> None:
-    """A used key of another installation is a key of its own where it belongs to the caller, otherwise 409."""
+    """A used key of another installation is a key of its own where it belongs to the caller, otherwise 409.
+
+    As any key, its own one brings back the answer of its call.
+    """
     is_separate = _is_separate(case, "credential", "installation")
     foreign = case.foreign_credential()
     first = await case.first_call()
     second = await case.send(case.as_credential(first.request, foreign), "the same key of another installation")
     await _judge(case, "installation", is_separate, first, second)
+    if is_separate and not are_alike(case, second, repeat := await replay(case, second.request)):
+        await require_replay(case, first)
+        message = "the call of another installation is not repeated under its key"
+        raise case.violation(message, second, repeat, expected=second.summary)
 
 
 async def _judge(case: Case, part: str, is_separate: bool, first: Answer, second: Answer) -> None:

@@ -134,8 +134,12 @@ async def a_failed_exchange_uses_the_code_up_as_stated(case: Case, defect: Defec
     case.need(burns is not None, "oauth.failure_burns_code", "what a failure does to the code is needed")
     only = "a code may be used up by a wrong verifier only"
     case.require_case(not burns or defect is _FAILED_BEFORE["verifier"], only)
-    request = await case.arrange()
-    failed = await case.send_with_retry(defect(case, request), "a failing exchange", await case.arrange())
+    request, control = await case.arrange(), await case.arrange()
+    if defect is _FAILED_BEFORE["proof"]:  # one without a proof is a failure too
+        without = await case.send_with_retry(request.with_proof(None).with_fresh_key(), "no proof", control)
+        if without.ok:
+            raise Inconclusive("an exchange without a proof was answered 200", without, cause="OA-6")
+    failed = await case.send_with_retry(defect(case, request), "a failing exchange", control)
     if not failed.is_refused:
         raise Inconclusive(f"an exchange that must fail was answered {failed.summary}", failed, cause="OA-2")
     answer = await case.send(request.with_fresh_key(), "the good exchange afterwards")

@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.endpoint_bodies import fullest_body, least_body
+from conformance.checks.support.endpoint_bodies import escaped_body, fullest_body, least_body
+from conformance.checks.support.new_endpoints import create_endpoint, update_of, updated_endpoint
+from conformance.checks.support.races import send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -15,27 +17,6 @@ from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.profile.exclusions import exclusion_of
-
-
-async def _create_endpoint(case: Case) -> tuple[Answer, Request]:
-    """A new endpoint, and a good PATCH of it."""
-    where = case.profile.webhooks.id
-    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
-    create_answer = await case.control(
-        await case.arrange(case.contract.operations["createInstallationWebhook"]), "create"
-    )
-    if not pointer.has(create_answer.value, where):
-        raise Inconclusive(
-            f"the answer to create has no {where}", create_answer, cause="control:createInstallationWebhook"
-        )
-    return create_answer, await _update_of(case, create_answer)
-
-
-async def _update_of(case: Case, create_answer: Answer) -> Request:
-    """A good PATCH of the endpoint that was created."""
-    update = await case.arrange(case.contract.operations["updateInstallationWebhook"], prove_control=False)
-    name = update.operation.path_parameters[0]
-    return update.with_path(**{name: str(pointer.get(create_answer.value, case.profile.webhooks.id))})
 
 
 def _need_partial_update(case: Case) -> None:
@@ -50,8 +31,7 @@ async def _partial(case: Case, update: Request) -> Request:
 @check("WH-1", on="updateInstallationWebhook")
 async def a_created_endpoint_can_be_updated(case: Case) -> None:
     """The id in the answer to create is accepted by PATCH."""
-    create_answer, update = await _create_endpoint(case)
-    answer = await case.send(update, "update what was created")
+    create_answer, answer = await updated_endpoint(case)
     if answer.status == 404:
         raise case.violation("the new endpoint is not found by PATCH", create_answer, answer, expected="200")
     if not answer.ok:
@@ -62,13 +42,13 @@ async def a_created_endpoint_can_be_updated(case: Case) -> None:
 async def patch_changes_only_what_it_names(case: Case) -> None:
     """Members that a PATCH does not name keep the values of the create answer."""
     _need_partial_update(case)
-    create_answer, update = await _create_endpoint(case)
+    create_answer, update = await create_endpoint(case)
     answer = await case.control(await _partial(case, update), "partial update")
     _expect_kept(case, create_answer, answer, case.profile.webhooks.kept)
 
 
 async def _other_bodies(case: Case, create: Request, is_full: bool) -> list[Any]:
-    """The fullest body, and one whose lists have known items alone; or the least one."""
+    """The fullest body, with and without escapes, and one whose lists have known items alone; or the least one."""
     schema = case.profile.schemas.by_name.get(create.operation.request_schema)
     idempotency = case.profile.idempotency
     keep = (idempotency.place,) if idempotency and idempotency.place else ()
@@ -76,7 +56,9 @@ async def _other_bodies(case: Case, create: Request, is_full: bool) -> list[Any]
         case.require_case(schema is not None, f"the profile has no schema {create.operation.request_schema}")
         assert schema is not None
         values = create.scope.values()
-        return [fullest_body(create.body, schema, keep, values, new_items=new) for new in (True, False)]
+        with_escapes = fullest_body(escaped_body(create.body, schema, keep, values), schema, keep, values)
+        others = [fullest_body(create.body, schema, keep, values, new_items=new) for new in (True, False)]
+        return [with_escapes, *others]
     template = least_body(case.runtime.arranger.facts(create.operation).bodies, create.body, schema, keep)
     case.require_case(template is not None, "the profile states no other body that creates an endpoint")
     return [await case.runtime.arranger.render_body(create, template)]
@@ -94,7 +76,7 @@ async def patch_keeps_what_another_body_created(case: Case, is_full: bool) -> No
         if created.ok:
             break
     case.require_case(created.ok and pointer.has(created.value, where), f"such a body is answered {created.summary}")
-    answer = await case.send(await _partial(case, await _update_of(case, created)), "partial update")
+    answer = await case.send(await _partial(case, await update_of(case, created)), "partial update")
     case.require_case(answer.ok, f"a PATCH of an endpoint with such a body is answered {answer.summary}")
     # what create alone leaves out of its answer may be a default that the answer to PATCH shows
     _expect_kept(case, created, answer, [at for at in case.profile.webhooks.kept if pointer.has(created.value, at)])
@@ -133,7 +115,7 @@ async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
     where = case.profile.webhooks.id
     case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
     case.require_case(pointer.has(created.value, where), f"the answer to create has no {where}")
-    answer = await case.send(await _partial(case, await _update_of(case, created)), "partial update")
+    answer = await case.send(await _partial(case, await update_of(case, created)), "partial update")
     has_no_conflicts = bool(exclusion_of(case.profile, f"transitions.{case.operation.id}"))
     if answer.status == 404 or (answer.status == 409 and has_no_conflicts):
         await _expect_usual_update(case, answer.status)
@@ -149,7 +131,7 @@ async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
 
 async def _expect_usual_update(case: Case, status: int) -> None:
     """Inconclusive where a PATCH of an endpoint of the usual body is answered so too."""
-    plain_answer, plain_update = await _create_endpoint(case)
+    plain_answer, plain_update = await create_endpoint(case)
     plain = await case.send(await _partial(case, plain_update), "partial update of an endpoint of the usual body")
     if plain.status == status:
         cause = "WH-1" if status == 404 else f"control:{case.operation.id}"
@@ -161,7 +143,7 @@ async def _expect_usual_update(case: Case, status: int) -> None:
 async def patch_changes_what_it_names(case: Case) -> None:
     """What a PATCH named has another value afterwards, also in the answer to the next PATCH, which does not name it."""
     _need_partial_update(case)
-    created, update = await _create_endpoint(case)
+    created, update = await create_endpoint(case)
     case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is no object")
     steps = await _steps(case, created, update)
     changed_values: dict[str, Any] = {}
@@ -184,6 +166,28 @@ async def patch_changes_what_it_names(case: Case) -> None:
         changed_values |= old_values
         _expect_kept(case, created, answer, _places_of(case, kept_names))
     case.require_case(answer is not created, "no partial update of what is shown was answered 200")
+
+
+@check("WH-2", on="updateInstallationWebhook")
+async def updates_at_once_change_what_each_names(case: Case) -> None:
+    """Of two PATCHes at once that name different members, neither takes back what the other one has changed."""
+    _need_partial_update(case)
+    created, update = await create_endpoint(case)
+    case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is no object")
+    *steps, last = await _steps(case, created, update) or [{}]
+    case.require_case(len(steps) > 1, "no three partial updates of different members are known")
+    calls = [update.with_body(step).with_fresh_key() for step in steps[:2]]
+    answers = await send_together(case, calls, "partial updates at once")
+    case.require_case(all(answer.ok for answer in answers), "one of two updates at once is refused")
+    old_values = {
+        _beside_kept(case, name): created.request.body[name]
+        for step in steps[:2]
+        for name in step
+        if _is_shown(case, created, name)
+    }
+    answer = await case.send(update.with_body(last).with_fresh_key(), "partial update of another member")
+    case.require_case(answer.ok, f"a further update is answered {answer.summary}")
+    await _expect_changed(case, created, answer, old_values)
 
 
 async def _steps(case: Case, created: Answer, update: Request) -> list[dict[str, Any]]:

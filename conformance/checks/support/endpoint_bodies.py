@@ -19,6 +19,10 @@ _SIGNS: Final = frozenset(":@")
 _LETTERS: Final = " Łódź 北"
 """Beyond Latin-1, and equal in every Unicode normalization that keeps their composition."""
 
+_ESCAPES: Final = " a+b & 25%25"
+"""What is another text once it is decoded, or encoded, one more time."""
+_ESCAPED_PATH: Final = "/a%20b"
+
 
 def opposite_switches(body: Any) -> dict[str, bool]:
     """The members of a body that are true or false, each with the other value."""
@@ -35,6 +39,28 @@ def least_body(bodies: Collection[Any], body: Any, schema: Schema | None, keep: 
         return min(bodies, key=lambda other: len(str(other)))
     found = least_values(body, schema, keep, ()) if schema is not None else iter(())
     return next((escape(least) for words, least in found if words == REQUIRED_ALONE), None)
+
+
+def escaped_body(body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]) -> Any:
+    """The body with escapes behind its texts and its URLs, where the schema allows it; a list has its own items."""
+    root = Root(schema)
+    check = root.validator(schema)
+    for where in places(body):
+        value = pointer.get(body, where)
+        is_kept = any(where == at or where.startswith(f"{at}/") for at in keep) or value in values
+        in_list = any(token.isdecimal() for token in pointer.tokens(where))
+        if is_kept or in_list or not isinstance(value, str):
+            continue
+        is_url = value.startswith(("http://", "https://"))
+        has_syntax = any(SYNTAX & part.keys() for part in root.subschemas(schema, pointer.tokens(where)))
+        if is_url and not {"?", "#"} & set(value):
+            changed = pointer.replace(body, where, value + _ESCAPED_PATH)
+        elif has_syntax or _SIGNS & set(value):
+            continue
+        else:
+            changed = pointer.replace(body, where, value + _ESCAPES)
+        body = changed if check.is_valid(changed) else body
+    return body
 
 
 def fullest_body(

@@ -51,7 +51,13 @@ def _at_its_start(secret: str) -> str:
 
 
 def _in_its_middle(secret: str) -> str:
-    return neighbour_of(secret, _alphanumeric(secret, len(secret) // 2)) if secret else secret
+    """A letter in the other case, if the secret has letters of both in its second half; otherwise another character."""
+    middle = len(secret) // 2
+    letters = [at for at in range(middle, len(secret) - 2) if secret[at].isascii() and secret[at].isalpha()]
+    if len({secret[at].isupper() for at in letters}) == 2:
+        at = letters[0]
+        return secret[:at] + secret[at].swapcase() + secret[at + 1 :]
+    return neighbour_of(secret, _alphanumeric(secret, middle)) if secret else secret
 
 
 def _alphanumeric(secret: str, first: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from conformance.checks.support.endpoint_bodies import fullest_body, least_body, opposite_switches
+from conformance.checks.support.endpoint_bodies import escaped_body, fullest_body, least_body, opposite_switches
 
 TEXT = {"type": "string", "minLength": 1, "maxLength": 40}
 SCHEMA: dict[str, Any] = {
@@ -61,6 +61,19 @@ def test_without_new_items_a_list_has_its_own_in_another_order() -> None:
 def test_places_and_values_that_stay_do_not_change() -> None:
     full = fullest_body(BODY, SCHEMA, ("/kinds",), ("red",))
     assert (full["kinds"], full["data"]["team"]) == (["a", "b"], "red")
+
+
+def test_texts_and_urls_get_escapes_where_the_schema_allows_it() -> None:
+    """A list is left alone, and so is a text with a pattern, one that has no room, and one that stays."""
+    escaped = escaped_body(BODY, SCHEMA, (), ())
+    assert escaped == {
+        **BODY,
+        "url": "https://hooks.example/u7/a%20b",
+        "data": {**BODY["data"], "team": "red a+b & 25%25"},  # type: ignore[dict-item]
+    }
+    assert escaped_body(BODY, SCHEMA, ("/data",), (BODY["url"],)) == BODY
+    with_query = {**BODY, "url": "https://hooks.example/u7?x=1"}
+    assert escaped_body(with_query, SCHEMA, ("/data",), ()) == with_query
 
 
 def test_the_least_body_is_the_profiles_shortest_or_what_the_schema_requires() -> None:

@@ -1,0 +1,27 @@
+"""Media types of bodies, beside those that the profile states."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from msgspec.structs import replace
+
+from conformance.client.request import Request
+
+SUBTYPE: Final = "vnd.conformance.v1"
+
+
+def with_media_type(request: Request, media_type: str | None) -> Request:
+    """The same body under another media type; None: under none."""
+    if media_type is not None:
+        return replace(request, media_type=media_type)
+    return request.with_raw_body(json.dumps(request.document).encode(), None)
+
+
+def other_media_types(media_types: tuple[str, ...]) -> list[str]:
+    """Media types just outside the list: a longer name, and a name of another kind."""
+    listed = {name.replace("*", SUBTYPE).casefold() for name in media_types}
+    has_suffix = any("*" in name for name in media_types)
+    near = f"text/{SUBTYPE}+json" if has_suffix else f"application/{SUBTYPE}+json"
+    return [name for name in ("application/json-seq", near) if name not in listed]

@@ -1,0 +1,54 @@
+"""Webhook endpoints that a check creates, and updates of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.certainty import is_certain
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
+from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
+
+
+class _Calls:
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        self.answers: tuple[Answer, Answer] | None = None
+
+
+async def create_endpoint(case: Case) -> tuple[Answer, Request]:
+    """A new endpoint, and a good PATCH of it."""
+    where = case.profile.webhooks.id
+    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    create_answer = await case.control(
+        await case.arrange(case.contract.operations["createInstallationWebhook"]), "create"
+    )
+    if not pointer.has(create_answer.value, where):
+        raise Inconclusive(
+            f"the answer to create has no {where}", create_answer, cause="control:createInstallationWebhook"
+        )
+    return create_answer, await update_of(case, create_answer)
+
+
+async def update_of(case: Case, create_answer: Answer) -> Request:
+    """A good PATCH of the endpoint that was created."""
+    update = await case.arrange(case.contract.operations["updateInstallationWebhook"], prove_control=False)
+    name = update.operation.path_parameters[0]
+    return update.with_path(**{name: str(pointer.get(create_answer.value, case.profile.webhooks.id))})
+
+
+async def updated_endpoint(case: Case) -> tuple[Answer, Answer]:
+    """The answer that has created an endpoint, and that to its update; the checks that ask soon share both."""
+    known = case.runtime.memory.setdefault("an updated endpoint", _Calls())
+    assert isinstance(known, _Calls)
+    async with known.turn:
+        if known.answers is not None and case.runtime.sender.elapsed_s < known.answers[0].at + case.key_age_s:
+            case.answers += [answer.ref for answer in known.answers]
+            return known.answers
+        created, update = await create_endpoint(case)
+        answers = created, await case.send(update, "update what was created")
+        if is_certain(case):
+            known.answers = answers
+        return answers

@@ -1,0 +1,37 @@
+"""Sequences of stated transitions: which of them are tried."""
+
+from __future__ import annotations
+
+from conformance.checks.check_conflicts import _chains
+from conformance.contract import load_contract
+from conformance.profile.behavior import Authorization, Transition
+from conformance.profile.model import Profile
+
+REMOVE, QUOTE, REVOKE = (
+    load_contract().operations[name] for name in ("removePublicCartPromotion", "quotePublicCart", "revokePublicCart")
+)
+STATED = (
+    Transition(REMOVE.id, "cart.promoted", leads_to="cart.open"),
+    Transition(REVOKE.id, "cart.open", leads_to="cart.revoked"),
+    Transition(QUOTE.id, "cart.open", leads_to="cart.quoted"),
+    Transition("checkoutPublicCart", "cart.quoted", leads_to="cart.checked_out"),
+)
+
+
+def _profile(*further: Transition) -> Profile:
+    authorization = Authorization("Bearer {key}")
+    return Profile("shop", "http://127.0.0.1", authorization, transitions=(*STATED, *further))
+
+
+def test_long_sequences_come_first_and_then_those_of_two_that_no_long_one_begins_with() -> None:
+    assert list(_chains(_profile(), REMOVE)) == [
+        "cart.promoted-quotePublicCart-checkoutPublicCart",
+        "cart.promoted-revokePublicCart",
+    ]
+    assert list(_chains(_profile(), REVOKE)) == [""]
+
+
+def test_a_sequence_of_two_that_shows_the_new_state_is_tried_by_another_check() -> None:
+    assert list(_chains(_profile(), QUOTE)) == ["cart.open-checkoutPublicCart"]
+    refused_before = Transition("checkoutPublicCart", "cart.open")
+    assert list(_chains(_profile(refused_before), QUOTE)) == [""]
