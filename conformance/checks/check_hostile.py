@@ -17,7 +17,6 @@ from conformance.checks.support.survival import LARGE_BODY, LONG_URL, MARKUP, ex
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
-from conformance.core.outcomes import Level
 
 _DEPTH = 10_000
 _MEBIBYTE = 1 << 20
@@ -117,10 +116,7 @@ PATHS: Mapping[str, Callable[[str], str]] = {
 
 @check("NF-1", on=("api-key path", "catalog path"), cases=alternate_cases(PATHS))
 async def a_hostile_id_is_no_way_anywhere(case: Case, change: Callable[[str], str]) -> None:
-    """An id that resembles a path reaches no other route, does not bypass authorization, and breaks nothing.
-
-    That a caller who may call the other route reaches it is a warning: a gateway may resolve the path of a URL.
-    """
+    """An id that resembles a path reaches no other route, does not bypass authorization, and breaks nothing."""
     request = await case.arrange()
     name = case.operation.path_parameters[0]
     hostile = replace(request, raw_path={name: change(quote(request.path[name], safe=""))}).with_fresh_key()
@@ -131,7 +127,7 @@ async def a_hostile_id_is_no_way_anywhere(case: Case, change: Callable[[str], st
         if bare.ok:
             raise case.violation("a hostile id gets past authentication", answer, bare, expected="401")
     if answer.ok and _is_another_route(case, answer, await case.control(await case.arrange())):
-        raise case.violation("a hostile id reached another route", answer, expected="404", level=Level.RECOMMENDED)
+        raise case.violation("a hostile id reached another route", answer, expected="404")
 
 
 def _is_another_route(case: Case, answer: Answer, control: Answer) -> bool:
@@ -147,10 +143,7 @@ def _names(value: Any) -> set[str]:
 
 @check("NF-1", on=("api-key path", "catalog path"))
 async def an_encoded_slash_is_no_path_separator(case: Case) -> None:
-    """An id that resolves to the resource by encoded slashes is an unknown id.
-
-    A 200 is a warning: a gateway may resolve the path of a URL.
-    """
+    """An id that resolves to the resource by encoded slashes is an unknown id."""
     request = await case.arrange()
     name = case.operation.path_parameters[0]
     collection = case.operation.path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
@@ -158,8 +151,7 @@ async def an_encoded_slash_is_no_path_separator(case: Case) -> None:
     detour = replace(request, raw_path={name: f"..%2f{collection}%2f{own_id}"}).with_fresh_key()
     answer = await case.send_with_retry(detour, "an id with encoded slashes")
     if answer.ok and answer.data != []:
-        message = "encoded slashes in an id were read as a path"
-        raise case.violation(message, answer, expected="404 or 400", level=Level.RECOMMENDED)
+        raise case.violation("encoded slashes in an id were read as a path", answer, expected="404 or 400")
 
 
 @check(
