@@ -187,6 +187,8 @@ async def a_key_in_the_other_case_repeats_the_call(case: Case) -> None:
         return
     await require_replay(case, first)
     settled = await replay(case, repeat.request, "the key in the other case")
+    if settled.status == 409 and idempotency.carrier == "body":
+        raise Inconclusive("a body with the key in the other case may count as another payload", first, settled)
     if not are_alike(case, first, settled):
         message = (
             f"a call was not repeated under its key in the other case, and idempotency.case is {idempotency.case!r}"
