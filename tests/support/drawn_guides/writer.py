@@ -145,6 +145,8 @@ def _hosted(policy: Policy) -> Iterator[Sentence]:
     status = policy.statuses["bad_ticket"]
     text = f"An unknown ticket, or that of another session: {status}."
     yield say(text, "hosted", unknown_ticket_status=status)
+    none = {"none": "a ticket has no end of its own"}
+    yield say("A ticket has no end of its own.", "hosted", ticket_lifetime_s=none)
 
 
 def _search(policy: Policy, target: RandomTarget, names: Names) -> Iterator[Sentence]:
