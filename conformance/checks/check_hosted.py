@@ -7,11 +7,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
-from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP, changes_label_only, is_signed
 from conformance.checks.support.invalid_bodies import is_against_schema
+from conformance.checks.support.lifetimes import LONGEST_WAIT_S, ROUNDING_S, age_at_end, need_time
 from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
 from conformance.checks.support.refused_effects import Defect, examine_failed_control
 from conformance.checks.support.registry import check
@@ -27,10 +27,6 @@ from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
 
 _REFUSAL_STATUSES = (400, 401, 403, 404, 409)
-_LONGEST_WAIT_S: Final = 60.0
-_DISTANCE_S: Final = 3.0
-"""From the end of a ticket's lifetime: enough for whole seconds and for the way."""
-_ROUNDING_S: Final = 1.0
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
 
 
@@ -231,11 +227,10 @@ async def a_ticket_ends_when_stated(case: Case, is_old: bool) -> None:
     lifetime_s = case.profile.hosted.ticket_lifetime_s
     case.need(lifetime_s, "hosted.ticket_lifetime_s", "how long a ticket is good for is needed")
     assert lifetime_s is not None
-    case.require_applicable(lifetime_s <= _LONGEST_WAIT_S, f"tickets live longer than {_LONGEST_WAIT_S:g} s")
+    case.require_applicable(lifetime_s <= LONGEST_WAIT_S, f"tickets live longer than {LONGEST_WAIT_S:g} s")
     case.require_applicable(_makes_sessions(case), "sessions are a list of the profile: their age is not known")
-    age_s = lifetime_s + _DISTANCE_S if is_old else max(lifetime_s - _DISTANCE_S, lifetime_s / 2)
-    remaining_s = case.runtime.settings.remaining_s
-    case.require_case(remaining_s is None or remaining_s > 2 * age_s, "the run ends before the ticket does")
+    age_s = age_at_end(lifetime_s, is_old=is_old)
+    need_time(case, age_s, "ticket")
     await case.runtime.controls.prove(case.operation)
     request = await case.arrange()
     began = request.arranged_at or time.monotonic()
@@ -245,7 +240,7 @@ async def a_ticket_ends_when_stated(case: Case, is_old: bool) -> None:
     if answer.ok != is_old:
         return
     await case.control(await case.arrange())
-    if not is_old and oldest_s > lifetime_s - _ROUNDING_S:
+    if not is_old and oldest_s > lifetime_s - ROUNDING_S:
         raise Inconclusive(f"the ticket may have been {oldest_s:.1f} s old", answer, cause="hosted.ticket_lifetime_s")
     message = f"a ticket {age_s:g} s old was answered {answer.summary}, and hosted.ticket_lifetime_s is {lifetime_s:g}"
     raise case.violation(message, answer, expected="a declared 4xx" if is_old else "200")

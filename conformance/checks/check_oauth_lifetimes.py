@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.lifetimes import DISTANCE_S, LONGEST_WAIT_S, ROUNDING_S, age_at_end, need_time
 from conformance.checks.support.oauth_exchange import (
     CODE_AGE,
     arrange_for_other_client,
@@ -22,17 +23,12 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 
-_LONGEST_WAIT_S: Final = 60.0
-_DISTANCE_S: Final = 3.0
-"""From the end of a code's lifetime: enough for whole seconds and for the way."""
-_ROUNDING_S: Final = 1.0
-
 
 @check("OA-14", cases={"just-before-its-end": False, "just-after-its-end": True}, chain=True)
 async def a_code_ends_when_stated(case: Case, is_old: bool) -> None:
     """A code just younger than its stated lifetime is exchanged, one just older is refused."""
     lifetime_s = _lifetime_of_codes(case)
-    age_s = lifetime_s + _DISTANCE_S if is_old else max(lifetime_s - _DISTANCE_S, lifetime_s / 2)
+    age_s = age_at_end(lifetime_s, is_old=is_old)
     await case.runtime.controls.prove(case.operation)
     began = time.monotonic()
     request = await _with_a_code_of_age(case, age_s, lifetime_s)
@@ -44,7 +40,7 @@ async def a_code_ends_when_stated(case: Case, is_old: bool) -> None:
     if answer.ok != is_old:
         return
     await case.control(await case.arrange())
-    if not is_old and oldest_s > lifetime_s - _ROUNDING_S:
+    if not is_old and oldest_s > lifetime_s - ROUNDING_S:
         raise Inconclusive(f"the code may have been {oldest_s:.1f} s old", answer, cause="oauth.code_lifetime_s")
     state = "younger" if answer.is_refused else "older"
     message = f"a code {state} than oauth.code_lifetime_s = {lifetime_s:g} was answered {answer.summary}"
@@ -55,7 +51,7 @@ async def a_code_ends_when_stated(case: Case, is_old: bool) -> None:
 async def a_code_of_the_other_client_ends_when_stated(case: Case) -> None:
     """A code of the other client that is just older than the stated lifetime is refused, too."""
     lifetime_s = _lifetime_of_codes(case)
-    request = await arrange_for_other_client(case, _old_code(case, lifetime_s + _DISTANCE_S))
+    request = await arrange_for_other_client(case, _old_code(case, lifetime_s + DISTANCE_S))
     answer = await case.send(request, "an expired code of the other client")
     if not answer.is_refused:
         await case.control(await arrange_for_other_client(case))
@@ -68,7 +64,7 @@ async def an_expired_code_has_the_stated_status(case: Case) -> None:
     """An expired code is answered with the status of a wrong one (RFC 6749 section 5.2, `invalid_grant`)."""
     status = oauth_of(case).status.bad_grant
     case.need(status is not None, "oauth.status.bad_grant", "the status of the failure is needed")
-    scope = _old_code(case, _lifetime_of_codes(case) + _DISTANCE_S)
+    scope = _old_code(case, _lifetime_of_codes(case) + DISTANCE_S)
     await case.runtime.controls.prove(case.operation)
     request = await case.runtime.arranger.arrange(case.operation, scope=scope)
     answer = await case.send_with_retry(request, "an expired code")
@@ -97,12 +93,11 @@ async def _with_a_code_of_age(case: Case, age_s: float, lifetime_s: float) -> Re
     """A request with a code that is made so old, or waited for."""
     if takes_code_age(case.profile):
         return await case.runtime.arranger.arrange(case.operation, scope=_old_code(case, age_s))
-    reason = f"codes live longer than {_LONGEST_WAIT_S:g} s, and no code source takes {{{CODE_AGE}}}"
-    case.require_applicable(lifetime_s <= _LONGEST_WAIT_S, reason)
+    reason = f"codes live longer than {LONGEST_WAIT_S:g} s, and no code source takes {{{CODE_AGE}}}"
+    case.require_applicable(lifetime_s <= LONGEST_WAIT_S, reason)
     is_on_demand = makes_codes_on_demand(case.profile)
     case.require_applicable(is_on_demand, "codes are not made when they are needed, so that their age is not known")
-    remaining_s = case.runtime.settings.remaining_s
-    case.require_case(remaining_s is None or remaining_s > 2 * age_s, "the run ends before the code does")
+    need_time(case, age_s, "code")
     request = await case.arrange()
     await asyncio.sleep(age_s)
     return request
@@ -138,7 +133,7 @@ def _expect_stated_lifetime(case: Case, answer: Answer) -> None:
     assert oauth.token_lifetime_s is not None
     found = _member(answer, oauth.expires_in)
     seconds = seconds_of(found)
-    earliest_s = oauth.token_lifetime_s - answer.duration_s - _ROUNDING_S
+    earliest_s = oauth.token_lifetime_s - answer.duration_s - ROUNDING_S
     if seconds is None or not earliest_s <= seconds <= oauth.token_lifetime_s:
         message = f"the answer has another lifetime at {oauth.expires_in} than oauth.token_lifetime_s"
         raise case.violation(
