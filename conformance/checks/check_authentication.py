@@ -144,8 +144,9 @@ async def headers_of_a_gateway_open_no_way_around_authentication(case: Case) -> 
         answer = await case.send_with_retry(detour, purpose, request)
         if answer.status in statuses or (answer.is_refused and not answer.has_declared_status):
             return answer
-        config = await case.good_answer(case.contract.operations["getPublicRuntimeConfig"]) if answer.ok else None
-        is_config = config is not None and isinstance(answer.data, dict) and answer.data.keys() == config.data.keys()
+        config = await case.good_answer(case.contract.operations["getPublicRuntimeConfig"]) if answer.ok else answer
+        are_objects = isinstance(answer.data, dict) and isinstance(config.data, dict)
+        is_config = answer.ok and are_objects and answer.data.keys() == config.data.keys()
         level = Level.RECOMMENDED if is_config else None
         message = f"{case.operation.id} with {purpose} was not refused"
         raise case.violation(message, answer, expected="401", level=level)
