@@ -158,7 +158,8 @@ class Fixtures:
         Half of a stated lifetime after it was asked for, a fixture is left out.
         """
         batch_values = self._batches.setdefault(fixture.name, deque())
-        while not batch_values or self._is_stale(fixture, batch_values):
+        self._remove_stale(fixture, batch_values)
+        while not batch_values:
             request = self._batch_requests.get(fixture.name)
             if request is None or request.done():
                 request = self._batch_requests[fixture.name] = asyncio.ensure_future(
@@ -169,13 +170,12 @@ class Fixtures:
         oldest_fixture.set(min(provided_at, oldest_fixture.get(provided_at)))
         return value
 
-    def _is_stale(self, fixture: Fixture, batch_values: deque[tuple[float, Any]]) -> bool:
-        """Whether all of a batch is too old; what is too old is removed."""
+    def _remove_stale(self, fixture: Fixture, batch_values: deque[tuple[float, Any]]) -> None:
+        """Removes what is too old. A new batch is used as it is, however long its provider took."""
         lifetime_s = self._profile.hosted.ticket_lifetime_s
         if lifetime_s is not None and fixture.kind in self._hosted_kinds:
             while batch_values and time.monotonic() - batch_values[0][0] > lifetime_s / 2:
                 batch_values.popleft()
-        return not batch_values
 
     async def _request_batch(self, fixture: Fixture, scope: Mapping[str, Any], batch_values: deque[Any]) -> None:
         asked_at = time.monotonic()
