@@ -35,7 +35,8 @@ _LIMITED_PAUSE_S = 0.5
 """Seconds after a burst that got 429 only; the next request waits for the rate that the target accepts."""
 _REPLAYS = 3
 _MAX_ROUNDS = 12
-_HEAD_START_S = 0.01
+_HEAD_STARTS_S = (0.01, 0.0, 0.003)
+"""Seconds between a call and its duplicate, in turn: a call in progress may be so for a few milliseconds only."""
 _LATEST_S = 0.025
 """A duplicate that was sent later after its call proves nothing."""
 _WAIT_S = 0.05
@@ -85,7 +86,11 @@ async def a_duplicate_in_flight_is_treated_as_stated(case: Case) -> None:
         if not good or not repeat.ok:
             raise Inconclusive("the duplicates did not settle on a 200", *answers[:2], cause="IDEM-7")
         if idempotency.in_flight == "conflict":
-            return None if conflicts else await _expect_no_wait(case, request)
+            if conflicts:
+                return None
+            if number < ROUNDS:
+                continue  # the duplicates may have missed a call that takes a few milliseconds
+            return await _expect_no_wait(case, request)
         if conflicts:
             await _expect_no_second_call(case, request, conflicts[0])
             message = "a duplicate in flight was answered 409, and idempotency.in_flight is 'waits'"
@@ -109,34 +114,33 @@ async def _expect_no_second_call(case: Case, request: Request, conflict: Answer)
 async def _expect_no_wait(case: Case, request: Request) -> None:
     """Violated where duplicates wait for the call in progress; inconclusive where none is seen to overlap it.
 
-    One that waits takes longer than a replay alone, in every round, while a read beside it is answered at once. A round
-    shows nothing if the duplicate was sent late, or if the read was slow as well: then this machine or the target is
-    busy with other work, and another round follows.
+    One that waits takes longer than a replay alone, in several rounds in a row, while a read beside it is answered at
+    once. A round shows nothing if the duplicate was sent late, or if the read was slow as well: then this machine or
+    the target is busy with other work, and another round follows. A 409 in any round is what the profile states.
     """
     replay_s = max([(await case.send(request, "a replay alone")).duration_s for _ in range(_REPLAYS)])
     look = await case.arrange(case.contract.operations["getPublicRuntimeConfig"], prove_control=False)
     rounds = 0
-    for _ in range(_MAX_ROUNDS):
+    for turn in range(_MAX_ROUNDS):
         call = await case.arrange()
         sent = asyncio.create_task(send_together(case, [call], "a call"))
-        await asyncio.sleep(_HEAD_START_S)
+        await asyncio.sleep(_HEAD_STARTS_S[turn % len(_HEAD_STARTS_S)])
         duplicate, read = await send_together(case, [call, look], "a duplicate, and a read beside it")
         (first,) = await sent
+        if {first.status, duplicate.status} == {200, 409}:
+            return
+        if not (first.ok and duplicate.ok and read.ok):
+            raise Inconclusive("a call, its duplicate or a read beside it was refused", first, duplicate, read)
         is_late = duplicate.duration_s > replay_s + _WAIT_S
         is_read_late = read.duration_s >= duplicate.duration_s / 2
         is_sent_late = duplicate.at > first.at + _LATEST_S
-        are_good = first.ok and duplicate.ok and read.ok
-        if are_good and (is_sent_late or (is_late and is_read_late)):
+        if is_sent_late or (is_late and is_read_late):
             continue
-        if not are_good or not is_late:
-            raise Inconclusive("no duplicate was seen to overlap the call in progress", first, duplicate, read)
-        rounds += 1
+        rounds = rounds + 1 if is_late else 0
         if rounds == _REPLAYS:
-            break
-    else:
-        raise Inconclusive("the rounds were too slow to show whether a duplicate waits", first, duplicate, read)
-    message = "duplicates in flight wait for the call in progress, and idempotency.in_flight is 'conflict'"
-    raise case.violation(message, first, duplicate, expected="409")
+            message = "duplicates in flight wait for the call in progress, and idempotency.in_flight is 'conflict'"
+            raise case.violation(message, first, duplicate, expected="409")
+    raise Inconclusive("no duplicate was seen to overlap the call in progress", first, duplicate, read)
 
 
 @check("IDEM-7")

@@ -223,16 +223,18 @@ class _RandomSubject:
 
 
 def _failing_checks(run: Run) -> tuple[str, ...]:
-    """The results that prevent a conformant verdict, one line for each outcome and check."""
+    """What prevents a conformant verdict: a line for each outcome and check, and for each gap of a missing fact."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for outcome in (Outcome.FAILED, Outcome.BROKEN, Outcome.UNTESTED, Outcome.INCONCLUSIVE):
         for result in run.results:
             if result.outcome is outcome:
                 groups.setdefault((outcome.value, result.check), []).append(result)
-    return tuple(
+    failing = (
         f"{outcome} {len(group)} x {check} [{group[0].operation} {group[0].case}]: {group[0].message}"
         for (outcome, check), group in groups.items()
     )
+    gaps = (gap for gap in run.scope.open if gap.outcome is Outcome.UNSTATED)
+    return (*failing, *(f"unstated {gap.requirement} [{gap.operation}]: {gap.reason}" for gap in gaps))
 
 
 def _row_of_run(seeded: Any, run: Run, seconds: float) -> Row:

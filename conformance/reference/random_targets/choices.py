@@ -192,7 +192,8 @@ def make_consistent(target: RandomTarget) -> RandomTarget:
         required_facts |= {f"body.{operation}" for operation in OPERATIONS_BY_EXAMPLE}
     if "PublicWebhookCreateRequest" in target.omitted_schemas:
         required_facts.add("body.createInstallationWebhook")
-    if "PublicCartTransitionRequest" in target.omitted_schemas:
+    if "PublicCartTransitionRequest" in target.omitted_schemas or target.silence == "excluded":
+        # its members are all optional: without a stated body there is no leaf to change, which no word excludes
         required_facts |= {f"body.{name}" for name in OPERATIONS_BY_EXAMPLE[1:] if name != "checkoutPublicCart"}
     is_clamped = target.page_size_out == "clamped"
     if target.page_size_min > 1:
