@@ -37,7 +37,7 @@ def test_a_409_of_any_burst_or_pair_is_what_the_profile_states(judged: Any, answ
 def test_calls_that_nobody_sees_in_progress_prove_nothing(judged: Any, answer: Any) -> None:
     """Neither that duplicates wait nor that they are refused."""
     carts = {"cart": {"open": Fixture("cart", "open", values=tuple({"id": f"c{n}"} for n in range(40)))}}
-    script = lambda _arrived: bytes(answer(200, {"data": {"id": "c1"}}))  # noqa: E731
+    script = lambda _arrived: bytes(answer(200, {"data": {"id": "c1"}}))
     result, _ = judged(script, law, QUOTE, idempotency=CONFLICTS, fixtures=carts)
     assert result.outcome is Outcome.INCONCLUSIVE
     assert "overlap" in result.message
