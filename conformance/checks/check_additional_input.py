@@ -105,3 +105,15 @@ async def parameters_of_other_interfaces_are_survived(case: Case) -> None:
     odd = request.with_query(**_PARAMETERS)
     answer = await case.send_with_retry(odd, "undeclared parameters", request)
     expect_survival(case, "undeclared parameters", answer, oversize=False)
+
+
+@check("STA-1", on="createInstallationWebhook")
+async def an_expectation_to_continue_is_survived(case: Case) -> None:
+    """A body announced with `Expect: 100-continue`, as curl and .NET do, gets a declared status: 417 is none.
+
+    The body follows at once, which RFC 9110, section 10.1.1, allows: nothing waits for the interim answer.
+    """
+    request = await case.arrange()
+    expecting = request.with_header("Expect", "100-continue").with_fresh_key()
+    answer = await case.send_with_retry(expecting, "Expect: 100-continue", request)
+    expect_survival(case, "Expect: 100-continue", answer, oversize=False)

@@ -64,6 +64,19 @@ async def a_resource_of_every_state_is_read(case: Case, fixture_state: tuple[str
     await _send_in_state(case, fixture_state)
 
 
+def _other_states(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str] | None]:
+    """The states of which the profile does not say whether the operation is allowed: CONF-1 and CONF-4 try those."""
+    stated = {transition.fixture for transition in profile.transitions if transition.operation == operation.id}
+    found = states_in_path(profile, operation.id)
+    return {name: state for name, state in found.items() if ".".join(state) not in stated} or {"": None}
+
+
+@check("STA-1", on=("path idempotent",), cases=_other_states)
+async def a_resource_of_every_state_is_changed(case: Case, fixture_state: tuple[str, str] | None) -> None:
+    """A call is sent to a resource in each state of which the profile says nothing, so that the invariants judge it."""
+    await _send_in_state(case, fixture_state)
+
+
 @check("ENV-3", on="searchPublicProducts", cases={"far-page": ("page", "1000"), "no-match": ("q", "zqxjvwk-nothing")})
 async def an_empty_search_is_looked_at(case: Case, odd: tuple[str, str]) -> None:
     """A search without results is sent, so that the invariants judge an empty list."""

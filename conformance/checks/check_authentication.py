@@ -12,7 +12,7 @@ from msgspec import structs
 from conformance.checks.support.authorization import INACTIVE, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import is_read
-from conformance.checks.support.path_spellings import SPELLINGS, encode_letter, with_spelling
+from conformance.checks.support.path_spellings import PLAIN_SPELLINGS, SPELLINGS, with_spelling
 from conformance.checks.support.registry import check
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -118,6 +118,25 @@ async def a_key_of_other_characters_is_refused(case: Case) -> None:
     )
 
 
+_PATTERNS = ("' OR '1'='1", "%")
+"""Texts that match any key where a key is pasted into a query, or compared as a pattern."""
+
+
+@check("AUTH-1", on="getApiKeyIdentity")
+async def a_key_is_no_pattern(case: Case) -> None:
+    """A text that a query language may read as any key is not answered 200. A firewall may refuse it with 403."""
+
+    async def refuse(request: Request) -> Answer:
+        for text in _PATTERNS:
+            bad = request.with_made_up_authorization(case.profile.authorization.header(text))
+            answer = await case.send_with_retry(bad, f"the key {text!r}", request)
+            if answer.ok:
+                raise case.violation(f"the key {text!r} is taken for a valid one", answer, expected="401")
+        return answer
+
+    await case.share_control(refuse, "a pattern for a key")
+
+
 _GATEWAY_HEADERS = (
     ("X-Original-URL", "/api/v1/runtime-config"),
     ("X-Rewrite-URL", "/api/v1/runtime-config"),
@@ -158,7 +177,7 @@ async def headers_of_a_gateway_open_no_way_around_authentication(case: Case) -> 
 async def another_spelling_of_the_path_opens_no_way_around_authentication(case: Case) -> None:
     """Other spellings of the operation's path do not succeed without a credential."""
     is_plain_read = is_read(case.operation) and not case.operation.path_parameters  # one place decodes all paths
-    spellings = {**SPELLINGS, **({"an encoded letter": encode_letter} if is_plain_read else {})}
+    spellings = {**SPELLINGS, **(PLAIN_SPELLINGS if is_plain_read else {})}
 
     async def refuse(request: Request) -> Answer:
         for name, spell in spellings.items():

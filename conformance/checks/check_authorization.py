@@ -21,6 +21,7 @@ async def _expect_accepted(case: Case, forms: Mapping[str, str], fact: str) -> N
         request = await case.arrange()
         answer = await case.send_with_retry(with_form(case, request, form), name, request)
         if not answer.ok:
+            await case.control(request.with_fresh_key())  # its resource may have ended meanwhile
             message = f"a good key with {name} was refused, and {fact} says that it is accepted"
             raise case.violation(message, answer, expected="200")
 
@@ -124,5 +125,6 @@ async def a_public_operation_treats_a_bad_credential_as_stated(case: Case) -> No
         request = await case.arrange()
         answer = await case.send_with_retry(request.with_made_up_authorization(header), name, request)
         if not answer.ok:
+            await case.control(request.with_fresh_key())
             message = f"a public operation refused {name} in the Authorization header, which it ignores as stated"
             raise case.violation(message, answer, expected="200")

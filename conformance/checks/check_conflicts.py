@@ -11,6 +11,7 @@ from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import (
     ALLOWED,
+    CONFLICT,
     SETTLE_S,
     Place,
     States,
@@ -148,7 +149,7 @@ async def a_sequence_of_allowed_transitions_is_allowed(case: Case, chain: tuple[
 async def _expect_state(case: Case, transition: Transition, members: Members, first: Answer) -> None:
     """An operation that tells the two states apart is answered as in the state that the profile states."""
     states = States(case.profile.transitions)
-    probe_name = distinguishing_operation(case.profile, transition)
+    probe_name = distinguishing_operation(case.profile, transition) or _operation_of_state(case.profile, transition)
     if not probe_name:
         case.note(f"no stated transition tells {transition.leads_to} from {transition.fixture}")
         return
@@ -167,6 +168,18 @@ async def _expect_state(case: Case, transition: Transition, members: Members, fi
     message = f"after {case.operation.id} the resource is not in the state {transition.leads_to}: {probe_name} shows it"
     expected = "200" if is_allowed else "a refusal"
     raise case.violation(message, first, known, answer, expected=expected)
+
+
+def _operation_of_state(profile: Profile, transition: Transition) -> str:
+    """For a transition that keeps the state: an operation that this state allows and another one refuses, if any."""
+    kind = transition.fixture.partition(".")[0]
+    states, kept = States(profile.transitions), Place(transition.leads_to)
+    if transition.leads_to != transition.fixture:
+        return ""
+    others = {t.fixture for t in profile.transitions if t.fixture.partition(".")[0] == kind} - {transition.fixture}
+    names = sorted({t.operation for t in profile.transitions if t.fixture.partition(".")[0] == kind})
+    refused = (n for n in names if any(states.expected_outcome(Place(o), n) == CONFLICT for o in others))
+    return next((n for n in refused if n != transition.operation and states.expected_outcome(kept, n) == ALLOWED), "")
 
 
 async def _call(case: Case, name: str, members: Members) -> Answer:

@@ -14,6 +14,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.oauth_exchange import REFUSAL_STATUSES, oauth_of, other_algorithms, proof_of
 from conformance.checks.support.proof_age import possible_ages
 from conformance.checks.support.registry import check
+from conformance.checks.support.replays import other_body
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey
 from conformance.client.redaction.learn import guard_key
@@ -71,6 +72,7 @@ _ROUNDING_S: Final = 2.0
 CONDITIONS: dict[str, Defect] = {
     "1-absent": lambda request, url: None,
     "1-two-headers": lambda request, url: replace(proof_of(request), copies=2),
+    "1-two-in-one-header": lambda request, url: replace(proof_of(request), alter=lambda proof: f"{proof}, {proof}"),
     "2-no-jwt": lambda request, url: replace(proof_of(request), alter=lambda compact: "not-a-jwt"),
     "2-two-parts": lambda request, url: replace(proof_of(request), alter=lambda compact: compact.rpartition(".")[0]),
     "2-claims-no-object": lambda request, url: replace(proof_of(request), payload=b'["jti", "htm", "htu", "iat"]'),
@@ -96,6 +98,7 @@ CONDITIONS: dict[str, Defect] = {
     "9-htu-shorter-path": _other_htu(lambda url: url[:-1]),
     "10-other-nonce": _claims(nonce="not-the-nonce-of-anyone"),
     "11-iat-no-number": _claims(iat="yesterday"),
+    "11-iat-as-text": lambda request, url: replace(proof_of(request), claims={"iat": str(int(time.time()))}),
 }
 """By number of the condition in RFC 9449 section 4.3. OA-8 covers the window of condition 11."""
 
@@ -110,6 +113,16 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
         case.require_case(False, "the target demands no nonce")
     bad = request.with_proof(defect(request, url))
     await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a defective proof", any_refusal=True)
+
+
+@check("OA-6")
+async def no_other_body_is_exchanged_without_a_proof(case: Case) -> None:
+    """Another valid body, such as one for another audience, is refused without a proof, too."""
+    case.require_case(case.facts.bodies, "the profile states one body only")
+    request = await case.arrange()
+    bad = request.with_body(await other_body(case, request)).with_proof(None)
+    purpose = "another body without a proof"
+    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, purpose, any_refusal=True)
 
 
 _FORWARDED: Final = {"X-Forwarded-Host": "{host}", "Forwarded": "host={host}", "X-Original-Host": "{host}"}

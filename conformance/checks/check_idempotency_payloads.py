@@ -17,6 +17,7 @@ from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
+from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
 _WORD: Final = 2**32
@@ -73,6 +74,16 @@ def _last_item_twice(value: Any) -> Any:
     return [*value, value[-1]] if is_plain else value
 
 
+def _reversed(value: Any) -> Any:
+    """A list in the other order, which JSON keeps (RFC 8259, section 1)."""
+    return value[::-1] if isinstance(value, list) and not any(isinstance(item, dict) for item in value) else value
+
+
+def _wider_space(value: Any) -> Any:
+    """With two spaces in the place of the first one."""
+    return value.replace(" ", "  ", 1) if isinstance(value, str) and " " in value.strip() else value
+
+
 def _further_object(value: Any) -> Any:
     """With another object like the last one, in which an integer differs."""
     if not isinstance(value, list) or not value or not isinstance(value[-1], dict):
@@ -86,6 +97,8 @@ _CHANGES: Final[Mapping[str, Alter]] = {
     "case": _other_case,
     "full-width": _full_width,
     "repeated-item": _last_item_twice,
+    "reversed-list": _reversed,
+    "wider-space": _wider_space,
     "further-object": _further_object,
 }
 
@@ -106,7 +119,8 @@ async def what_answers_tell_apart_is_another_payload(case: Case, alter: Alter) -
             return
         lone_answer = await case.send(await change(await case.arrange()), f"{where}, almost equal, alone")
         if lone_answer.ok and tells_apart(where, first, lone_answer):
-            judge_payload(case, where, lone_answer, first, repeat)
+            level = Level.RECOMMENDED if alter is _reversed else None  # a list may stand for a set
+            judge_payload(case, where, lone_answer, first, repeat, level=level)
             return
     case.require_case(False, "no answer shows such a difference of two requests")
 

@@ -25,6 +25,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
+from conformance.core.strict_json import ABSENT
 
 _OTHER_CODES = 12
 _USED_FOR_S = 1.5
@@ -79,34 +80,37 @@ async def a_verifier_of_any_form_is_accepted(case: Case, make: Callable[[], str]
         raise case.violation(message, answer, expected="200")
 
 
-_DEFECTIVE_VERIFIERS: dict[str, Callable[[str], str | None]] = {
-    "absent": lambda verifier: None,
+_Defect = Callable[[str], object]
+"""Takes a good verifier; ABSENT stands for no member at all."""
+_DEFECTIVE_VERIFIERS: dict[str, _Defect] = {
+    "absent": lambda verifier: ABSENT,
     "empty": lambda verifier: "",
+    "null": lambda verifier: None,
     "wrong": lambda verifier: verifier[::-1],
     "prefix": lambda verifier: verifier[:43],
     "challenge-as-verifier": challenge_of,
     "case-folded": str.swapcase,
     "extended": lambda verifier: verifier + "A",
 }
-_WITH_SPACE: dict[str, Callable[[str], str | None]] = {
+_WITH_SPACE: dict[str, _Defect] = {
     "line-feed-at-its-end": lambda verifier: f"{verifier}\n",
     "space-at-its-start": lambda verifier: f" {verifier}",
 }
 
 
 @check("OA-2", cases=_DEFECTIVE_VERIFIERS)
-async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], str | None]) -> None:
+async def a_defective_verifier_is_refused(case: Case, defect: _Defect) -> None:
     """The code is exchanged only with the verifier of its S256 challenge (RFC 7636 section 4.6)."""
     await _expect_refusal(case, defect)
 
 
 @check("OA-2", cases=_WITH_SPACE)
-async def a_verifier_with_white_space_around_it_is_refused(case: Case, defect: Callable[[str], str | None]) -> None:
+async def a_verifier_with_white_space_around_it_is_refused(case: Case, defect: _Defect) -> None:
     """A warning where it is accepted: a service may trim each text that it gets."""
     await _expect_refusal(case, defect, Level.RECOMMENDED)
 
 
-async def _expect_refusal(case: Case, defect: Callable[[str], str | None], level: Level | None = None) -> None:
+async def _expect_refusal(case: Case, defect: _Defect, level: Level | None = None) -> None:
     where = oauth_of(case).code_verifier
     case.need(where, "oauth.code_verifier", "the place of the verifier in the body is needed")
 
@@ -117,7 +121,7 @@ async def _expect_refusal(case: Case, defect: Callable[[str], str | None], level
         body, good = request.body, str(pointer.get(request.body, where))
         verifier = defect(good)
         case.require_case(verifier != good, "the verifier has no more characters than any verifier has")
-        body = pointer.remove(body, where) if verifier is None else pointer.replace(body, where, verifier)
+        body = pointer.remove(body, where) if verifier is ABSENT else pointer.replace(body, where, verifier)
         bad = request.with_body(body)
         return await case.refusal(
             bad, REFUSAL_STATUSES, "a defective verifier", any_refusal=True, control=control, level=level
@@ -138,6 +142,21 @@ async def each_wrong_verifier_is_refused(case: Case) -> None:
         return answer
 
     await case.share_control(refuse, "wrong verifiers")
+
+
+@check("OA-2")
+async def a_wrong_verifier_in_another_body_is_refused(case: Case) -> None:
+    """The verifier is checked in another valid body, such as one for another audience, too."""
+    case.require_case(case.facts.bodies, "the profile states one body only")
+
+    async def refuse(control: Request) -> Answer:
+        request = await case.arrange()
+        other = request.with_body(await other_body(case, request))
+        bad = with_member(case, other, "code_verifier", _DEFECTIVE_VERIFIERS["wrong"])
+        purpose = "a wrong verifier in another body"
+        return await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+
+    await case.share_control(refuse, "a wrong verifier in another body")
 
 
 @check("OA-2")

@@ -110,6 +110,17 @@ async def a_redirect_uri_is_compared_as_a_whole(case: Case, change: Callable[[st
     await _expect_refusal(case, request, bad, "almost the redirect URI")
 
 
+_NOTHING: Mapping[str, Callable[[str], str | None]] = {"empty": lambda _uri: "", "null": lambda _uri: None}
+
+
+@check("OA-5", cases=_NOTHING)
+async def a_redirect_uri_without_a_value_is_refused(case: Case, change: Callable[[str], str | None]) -> None:
+    """A warning where it is accepted: a service may ask for the redirect URI only where it has no other way to tell."""
+    request = await case.arrange()
+    bad = with_member(case, request, "redirect_uri_member", change)
+    await _expect_refusal(case, request, bad, "no value for the redirect URI", level=Level.RECOMMENDED)
+
+
 def _with_default_port(uri: str) -> str:
     parts = urlsplit(uri)
     default = {"http": 80, "https": 443}.get(parts.scheme)
@@ -155,9 +166,9 @@ async def an_equivalent_redirect_uri_is_another_one(case: Case, change: Callable
     await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True, level=Level.RECOMMENDED)
 
 
-async def _expect_refusal(case: Case, request: Request, bad: Request, purpose: str) -> None:
+async def _expect_refusal(case: Case, request: Request, bad: Request, purpose: str, level: Level | None = None) -> None:
     statuses = (*REFUSAL_STATUSES, 403)
-    await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True)
+    await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True, level=level)
 
 
 @check("OA-5")
@@ -272,7 +283,11 @@ async def the_token_is_bound_to_any_proof_key(case: Case, members: Mapping[str, 
     header = {"jwk": {**key.public, **members}} if members else {}
     answer = await case.send(request.with_proof(Proof(key, header=header)), "another key")
     case.require_case(answer.ok, f"an exchange with another key is answered {answer.summary}")
-    confirmed = [_thumbprint(answer.data), _thumbprint(_claims(access_token(case, answer)))]
+    usual = await case.good_answer()
+    token = access_token(case, answer)
+    if token and token == access_token(case, usual):
+        raise case.violation("the holders of two proof keys got one token", usual, answer, expected="another token")
+    confirmed = [_thumbprint(answer.data), _thumbprint(_claims(token))]
     case.require_case(any(confirmed), "neither the answer nor the token shows the key that it is bound to")
     if {*filter(None, confirmed)} != {key.thumbprint}:
         expected = "cnf.jkt of the proof's key"

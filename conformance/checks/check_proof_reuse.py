@@ -1,4 +1,4 @@
-"""Proofs that were used, and nonces, as the profile states them (OA-16, OA-18)."""
+"""Proofs that were used or are old, and nonces (OA-12, OA-16, OA-18)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import arrange_for_other_client, oauth_of, proof_of
+from conformance.checks.support.oauth_exchange import access_token, arrange_for_other_client, oauth_of, proof_of
 from conformance.checks.support.proof_age import sent_proof
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY
@@ -16,6 +16,7 @@ from conformance.client.dpop import Proof, ProofKey
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.client.sender import nonce_from
+from conformance.core.outcomes import Level
 
 _FRESH_S: Final = 10.0
 """A used proof that is younger is not too old, where no bound is stated."""
@@ -106,3 +107,27 @@ async def a_nonce_is_demanded_as_stated(case: Case) -> None:
     if not challenge:
         message = "a proof without a nonce was refused, and no nonce was given"
         raise case.violation(message, answer, expected="a DPoP-Nonce header")
+
+
+_OLD_S = 7_200.0
+"""The age of a proof that no allowance for clocks makes a present one."""
+
+
+@check("OA-12")
+async def nobody_gets_a_token_again_with_an_old_proof(case: Case) -> None:
+    """A warning where the same call with a proof of hours ago, which anybody may have recorded, gets the token again.
+
+    RFC 9449 sections 4.3 and 11.1.
+    """
+    oauth = oauth_of(case)
+    case.need(oauth.access_token, "oauth.access_token", "the place of the token is needed")
+    case.require_applicable(not case.runtime.sender.nonce, "the target judges age by nonces")
+    case.require_applicable(oauth.behind_s is None or oauth.behind_s < _OLD_S / 2, "clocks may be hours apart")
+
+    async def age_proof(request: Request) -> Request:
+        return request.with_proof(replace(proof_of(request), age_s=_OLD_S))
+
+    first, repeat = await case.repeat_changed(age_proof, "the same call, a proof of hours ago", defect="proof")
+    if repeat.ok and access_token(case, repeat) == access_token(case, first):
+        message = "the token was handed out again for a proof of hours ago"
+        raise case.violation(message, first, repeat, expected="a refusal", level=Level.RECOMMENDED)

@@ -15,10 +15,12 @@ from conformance.checks.support.authorization import (
     has_category,
     names,
 )
+from conformance.checks.support.authorization_forms import other_cases, with_form
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
+from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.list_items import has_items, texts_of_items
-from conformance.checks.support.path_spellings import encode_letter, with_spelling
+from conformance.checks.support.path_spellings import encode_letter, encode_letter_before, with_spelling
 from conformance.checks.support.registry import check
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
@@ -71,14 +73,48 @@ async def an_encoded_letter_in_the_path_opens_no_way_around_scopes(case: Case) -
     case.need_credential(lacking, f"a key without the scope {case.operation.scope} is needed", absent)
 
     async def refuse(request: Request) -> Answer:
-        detour = with_spelling(case.as_credential(request, lacking[0]), encode_letter, "an encoded letter")
-        answer = await case.send_with_retry(detour, f"an encoded letter, the key {lacking[0]!r}", request)
-        if answer.ok and isinstance(answer.data, dict):
-            message = f"an encoded letter in the path led the key {lacking[0]!r} past its scopes"
-            raise case.violation(message, answer, expected="403 or 404")
+        for spell in (encode_letter, encode_letter_before):
+            detour = with_spelling(case.as_credential(request, lacking[0]), spell, "an encoded letter")
+            answer = await case.send_with_retry(detour, f"an encoded letter, the key {lacking[0]!r}", request)
+            if answer.ok and isinstance(answer.data, dict):
+                message = f"an encoded letter in the path led the key {lacking[0]!r} past its scopes"
+                raise case.violation(message, answer, expected="403 or 404")
         return answer
 
     await case.share_control(refuse, "an encoded letter in the path")
+
+
+@check("SCO-1", on="listInstallationWebhookDeliveries")
+async def the_spelling_of_the_scheme_gives_no_scope(case: Case) -> None:
+    """With its scheme in another case a key has no other scopes, where the case does not count as stated."""
+    stated, lacking = case.profile.authorization, credentials_without_scope(case.profile, case.operation)
+    forms = other_cases(stated)
+    case.require_case(stated.scheme_case == "any" and forms and lacking, "one spelling of the scheme, or no such key")
+
+    async def refuse(request: Request) -> Answer:
+        for name, form in forms.items():
+            bad = with_form(case, case.as_credential(request, lacking[0]), form)
+            answer = await case.send_with_retry(bad, f"the key {lacking[0]!r} with {name}", request)
+            if answer.ok:  # that a spelling is refused with 401 is AUTH-5's question
+                message = f"the key {lacking[0]!r} with {name} was not answered 403"
+                raise case.violation(message, answer, expected="403")
+        return answer
+
+    await case.share_control(refuse, "another spelling of the scheme")
+
+
+@check("SCO-1", on="api-key read path")
+async def a_resource_of_no_state_is_read_without_the_scope(case: Case) -> None:
+    """A key without the operation's scope is not answered 200 for a resource of any state of the profile."""
+    lacking = credentials_without_scope(case.profile, case.operation)
+    states = states_in_path(case.profile, case.operation.id).values()
+    case.require_case(lacking and states, "no such key, or no path value comes from a fixture, is stated")
+    for kind, state in states:
+        request = await case.arrange(use={kind: state}, prove_control=False)
+        answer = await case.send(case.as_credential(request, lacking[-1]), f"the key {lacking[-1]!r}, {kind}.{state}")
+        if answer.ok:
+            message = f"{case.operation.id} with the key {lacking[-1]!r} was answered 200 for {kind}.{state}"
+            raise case.violation(message, answer, expected="403")
 
 
 _READ = "quotePublicCartCheckout"

@@ -290,6 +290,25 @@ def _ordered_size(profile: Profile) -> int:
 
 
 @check("SRCH-9", cases=_sorts)
+async def the_order_holds_with_a_filter(case: Case, sort: str) -> None:
+    """The first page of a search with a stated filter is in the stated order too: all sorts together try each filter.
+
+    A filter that leaves items of one value only shows no order, and violates none.
+    """
+    case.need(sort, "search.sorts.NAME.by", "the member that a value of sort orders by is needed")
+    search, sorts = case.profile.search, list(_sorts(case.profile, case.operation))
+    filters = [(name, value) for name in ("category", "merchant") if (value := getattr(search, name))]
+    case.require_case(filters, "the profile states no value to filter by")
+    request, number = (await case.arrange()).with_query(sort=sort), sorts.index(sort)
+    for name, value in filters[number :: len(sorts)] or filters[number % len(filters) :][:1]:
+        filtered = request.with_query(**{name: value})
+        answer = await read_page(case, filtered, first_page(case.profile), _ordered_size(case.profile))
+        if answer.ok and items_of(answer):
+            with suppress(Inconclusive):
+                _expect_order(case, sort, [answer])
+
+
+@check("SRCH-9", cases=_sorts)
 async def the_order_holds_in_every_locale_and_market(case: Case, sort: str) -> None:
     """The first page of each stated locale and market is in the stated order too, with one sort also the second.
 

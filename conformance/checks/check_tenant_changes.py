@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from conformance.checks.support.case import Case
 from conformance.checks.support.other_installations import expect_out_of_reach, foreign_of, other_key
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike
 from conformance.checks.support.unknown_ids import is_distinctive
+from conformance.checks.support.url_spellings import percent_encode_first
+from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
@@ -51,6 +55,26 @@ async def an_id_in_capitals_is_no_way_around(case: Case) -> None:
     is_other = swapped != path and all(map(is_distinctive, path.values()))
     case.require_case(is_other, "ids have no letters, or are so short that another may be an own one")
     await expect_out_of_reach(case, swapped, "the id of another installation's object, in the other case")
+
+
+@check("TEN-1", on=("quotePublicCartCheckout", "getStorefrontOrderAfterSalesEligibility"))
+async def an_encoded_id_is_no_way_around(case: Case) -> None:
+    """The id of another installation's object is refused with an encoded letter too, which is the same URL."""
+    use = foreign_of(case, case.operation)
+    case.require_case(use, "no object of another installation is known")
+    path = (await case.arrange(use=use)).path
+    case.require_case(all(map(is_distinctive, path.values())), "each installation may number its own objects")
+    spellings = {name: percent_encode_first(value) for name, value in path.items()}
+
+    async def refuse(request: Request) -> Answer:
+        bad = replace(request.with_path(**path), raw_path=spellings)
+        answer = await case.send_with_retry(bad, "the id of another installation's object, encoded", request)
+        if answer.ok:
+            message = f"{case.operation.id} shows another installation's object where a letter of its id is encoded"
+            raise case.violation(message, answer, expected="404")
+        return answer
+
+    await case.share_control(refuse, "an encoded id")
 
 
 @check("TEN-1", on="getStorefrontOrderAfterSalesEligibility")

@@ -132,9 +132,19 @@ async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
         message = "a delivery to an endpoint of another installation is listed"
         await _expect_nothing(case, texts, message, foreign_answer, answer)
         if _shows(foreign_answer, texts):
+            narrow = case.as_credential(own_list, _narrowest_key(case))
+            narrow_answer = await case.send_with_retry(narrow, "the own list with few scopes", own_list)
+            await _expect_nothing(case, texts, message, foreign_answer, narrow_answer)
             await _expect_no_choice(case, key, own_list, texts)
             return
     raise Inconclusive(f"no delivery to the new endpoint shows in its installation's own list, in {_ROUNDS} rounds")
+
+
+def _narrowest_key(case: Case) -> str:
+    """The own key with the fewest scopes that the operation takes, the spare one of the limits last."""
+    spare = case.profile.rate_limit.credential
+    keys = case.runtime.arranger.credentials(scope=case.operation.scope or "")
+    return min(keys, key=lambda key: (key.name == spare, len(key.scopes))).name
 
 
 async def _expect_no_choice(case: Case, key: str, own_list: Request, texts: list[str]) -> None:
@@ -217,11 +227,12 @@ async def a_request_chooses_no_other_installation(case: Case) -> None:
             return
 
 
-@check("TEN-2", on="getApiKeyIdentity")
+@check("TEN-2", on=tuple(_SHOWN_BY))
 async def the_spelling_of_the_scheme_names_no_other_installation(case: Case) -> None:
     """With its scheme in another case a key is of the same installation, where the case does not count as stated."""
-    where, stated = case.profile.tenancy.installation_in_identity, case.profile.authorization
-    case.need(where, "tenancy.installation_in_identity", "the place that names the installation is needed")
+    fact, stated = _SHOWN_BY[case.operation.id], case.profile.authorization
+    where = getattr(case.profile.tenancy, fact)
+    case.need(where, f"tenancy.{fact}", "the place that names the installation is needed")
     forms = other_cases(stated)
     case.require_case(stated.scheme_case == "any" and forms, "one spelling of the scheme is stated")
     key = other_key(case, case.operation.id)

@@ -38,6 +38,26 @@ async def a_created_endpoint_can_be_updated(case: Case) -> None:
         raise Inconclusive(f"PATCH of the new endpoint was answered {answer.summary}", create_answer, answer)
 
 
+@check("WH-1", on="updateInstallationWebhook")
+async def an_update_that_changes_nothing_finds_its_endpoint(case: Case) -> None:
+    """The same PATCH under another key is not answered 404: an endpoint that has those values already exists."""
+    create_answer, first = await updated_endpoint(case)
+    case.require_case(first.ok, f"the first update is answered {first.summary}")
+    answer = await case.send_with_retry(first.request.with_fresh_key(), "the same update under another key")
+    if answer.status == 404:
+        message = "an endpoint is not found by a PATCH with the values that it has"
+        raise case.violation(message, create_answer, first, answer, expected="200")
+    case.note(f"the same update again is answered {answer.summary}")
+
+
+@check("STA-1", on="createInstallationWebhook")
+async def a_second_endpoint_like_the_first_is_survived(case: Case) -> None:
+    """The same body under another key is sent, so that the invariants judge what a second endpoint of a URL gets."""
+    first = await case.good_answer()
+    answer = await case.send(first.request.with_fresh_key(), "the same body under another key")
+    case.note(f"the same body under another key is answered {answer.summary}")
+
+
 @check("WH-2", on="updateInstallationWebhook")
 async def patch_changes_only_what_it_names(case: Case) -> None:
     """Members that a PATCH does not name keep the values of the create answer."""

@@ -29,7 +29,11 @@ def rare_schemes(stated: Authorization) -> Mapping[str, str]:
     `{user}` and `{password}` stand for them.
     """
     scheme, form = stated.scheme_name, stated.format.lstrip()
-    longer = {"a longer scheme": f"{scheme}s{form[len(scheme) :]}"}
+    other = next(name for name in ("Basic", "Digest") if name.casefold() != scheme.casefold())
+    longer = {
+        "a longer scheme": f"{scheme}s{form[len(scheme) :]}",
+        "another scheme before it": f"{other} {form}",
+    }
     basic = {f"the key as the {part} of Basic": f"Basic {{{part}}}" for part in ("user", "password")}
     return longer if scheme.casefold() == "basic" else {**longer, **basic}
 

@@ -77,8 +77,21 @@ def _mistype(where: str, request: Request) -> Request:
     return request.with_body(pointer.replace(request.body, where, _wrong_type(pointer.get(request.body, where))))
 
 
+def _nullify(where: str, request: Request) -> Request:
+    return request.with_body(pointer.replace(request.body, where, None))
+
+
+def _null(body: Any, is_broken: Callable[[Any], bool], verifier: str) -> dict[str, tuple[str, Change]]:
+    """null for an optional member, the innermost first: parsers take it for an absent one, and validate less within."""
+    for where in sorted(_members(body), key=lambda where: -where.count("/")):
+        is_optional = where != verifier and not is_broken(pointer.remove(body, where))
+        if is_optional and is_broken(pointer.replace(body, where, None)):
+            return {f"null{where}": (where, partial(_nullify, where))}
+    return {}
+
+
 def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, Change] | None]:
-    """Each required member, removed; each typed leaf, with another type."""
+    """Each required member, removed; each typed leaf, with another type; an optional member, null."""
     schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
     if schema is None or not isinstance(body, dict):
         return {"": None}
@@ -96,5 +109,6 @@ def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tupl
         wrong = _wrong_type(pointer.get(body, where))
         if where != verifier and errors(pointer.replace(body, where, wrong)) - known_errors:
             breaks[f"type{where}"] = where, partial(_mistype, where)
+    breaks |= _null(body, lambda value: bool(errors(value) - known_errors), verifier)
     names = part_by_schema(list(breaks), profile, operation)
     return {name: breaks[name] for name in names} or {"": None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
@@ -25,17 +25,21 @@ from conformance.profile.resources import foreign_states
 _REFUSAL_STATUSES: Final = (400, 401, 403, 404, 409)
 
 
-async def expect_out_of_reach(case: Case, path: Mapping[str, str], purpose: str, credential: str = "") -> Answer:
-    """The refusal of the control with these path values, or with this key, of another installation.
+async def expect_out_of_reach(
+    case: Case, path: Mapping[str, str], purpose: str, credential: str = "", templates: Sequence[Any] = ()
+) -> Answer:
+    """The refusal of the control with these path values, with this key of another installation, or with another body.
 
     Violated where it is not refused. Numbers are judged only where it is seen that both name the same object: each
-    installation may count its own.
+    installation may count its own. `templates` holds the body to send instead of the control's, if any.
     """
 
     async def refuse(request: Request) -> Answer:
         changed = request.with_path(**path)
         changed = case.as_credential(changed, credential) if credential else changed
         is_numbered = not all(map(is_distinctive, changed.path.values()))
+        for template in templates if not is_numbered else ():
+            changed = changed.with_body(await case.runtime.arranger.render_body(request, template))
         oracle = await Oracle.watch_if_visible(case, request) if is_numbered and not is_read(case.operation) else None
         control = request.with_fresh_key()
         try:

@@ -21,6 +21,19 @@ def encode_letter(path: str) -> str:
     return f"{path[:at]}%{ord(path[at]):02X}{path[at + 1 :]}"
 
 
+def encode_letter_before(path: str) -> str:
+    """The path with the second letter of the segment behind the version percent-encoded: rules often go by prefix."""
+    at = path.index("/", path.index("/v1/") + 1) + 2
+    return f"{path[:at]}%{ord(path[at]):02X}{path[at + 1 :]}"
+
+
+PLAIN_SPELLINGS: Final[Mapping[str, Callable[[str], str]]] = {
+    "an encoded letter": encode_letter,
+    "an encoded letter in its prefix": encode_letter_before,
+    "a path parameter": lambda path: f"{path};x=1",
+    "a suffix": lambda path: f"{path}.json",
+    "a detour over a public path": lambda path: path.replace("/api/v1/", "/api/v1/search/%2e%2e/", 1),
+}
 SPELLINGS: Final[Mapping[str, Callable[[str], str]]] = {
     "a slash behind it": lambda path: f"{path}/",
     "a slash before it": lambda path: f"/{path}",
