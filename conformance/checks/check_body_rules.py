@@ -144,6 +144,7 @@ async def an_unknown_member_is_treated_as_stated(case: Case) -> None:
         request = await _with_members_of_the_answer(case, request, number)
     answer = await case.send_with_retry(_with_unknown_members(case, request, text), "unknown members")
     if not answer.ok:
+        await case.control(await case.arrange())  # a refused control explains the refusal
         message = f"an unknown member was refused, and bodies.unknown_members is {stated!r}"
         raise case.violation(message, answer, expected="200")
     is_shown = f'"{text}"' in answer.body.decode("utf-8", "replace")
@@ -160,6 +161,7 @@ async def _expect_accepted(case: Case, media_type: str | None, fact: str, level:
     request, text = await case.arrange(), f"Content-Type {media_type or 'absent'}"
     answer = await case.send_with_retry(with_media_type(request, media_type), text, request)
     if not answer.ok:
+        await case.control(await case.arrange())
         raise case.violation(
             f"a body with {text} was refused, and {fact} names it", answer, expected="200", level=level
         )
@@ -245,6 +247,7 @@ async def _expect_200(case: Case, request: Request, text: str) -> None:
     if answer.status is None and "within" in answer.trouble:
         raise Inconclusive(f"a body of {text} was not answered in time", answer, cause="limits.timeout_s")
     if not answer.ok:
+        await case.control(await case.arrange())
         raise case.violation(f"a body of {text} was refused", answer, expected="200")
 
 

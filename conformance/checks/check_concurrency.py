@@ -16,7 +16,7 @@ from conformance.checks.support.races import (
     expect_declared,
     expect_one_effect,
     send_together,
-    without_gateway_trouble,
+    without_accidents,
 )
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, expect_same, have_equal_values, repeat, replay
@@ -51,7 +51,7 @@ async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
     """Concurrent equal calls have one effect and one 200; each is answered with it, or with 409 or 429."""
     burst = await duplicates(case, number)
     request, answers, final = burst.request, burst.answers, burst.final
-    unexpected = [answer for answer in without_gateway_trouble(answers) if answer.status not in (200, 409, 429)]
+    unexpected = [answer for answer in without_accidents(case, answers) if answer.status not in (200, 409, 429)]
     good = [answer for answer in answers if answer.ok]
     if unexpected or not final.ok:
         await case.control(await case.arrange())  # a refused control explains the refusals

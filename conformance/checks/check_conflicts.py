@@ -22,12 +22,14 @@ from conformance.checks.support.transitions import (
     name_of,
     stated_otherwise,
 )
+from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
+from conformance.profile.render import placeholders
 
 
 @check("CONF-1", cases=declared_transitions)
@@ -141,6 +143,7 @@ async def a_sequence_of_allowed_transitions_is_allowed(case: Case, chain: tuple[
             raise Inconclusive(
                 f"{transition.operation} is answered {known.summary} on {transition.fixture} itself", known
             )
+        _expect_no_version(case, transition.operation, members, answer, known)
         before = ", ".join(t.operation for t in chain[: chain.index(transition)])
         message = f"after {before} the resource is {transition.fixture}, and {transition.operation} is refused"
         raise case.violation(message, first, known, answer, expected="200")
@@ -165,6 +168,8 @@ async def _expect_state(case: Case, transition: Transition, members: Members, fi
     known = await _call(case, probe_name, await case.runtime.fixtures.get_fresh(fixture, {}))
     if known.ok != is_allowed:  # CONF-1's question, or another allowed transition's
         raise Inconclusive(f"{probe_name} is answered {known.summary} on {transition.leads_to} itself", answer, known)
+    if is_allowed:
+        _expect_no_version(case, probe_name, members, answer, known)
     message = f"after {case.operation.id} the resource is not in the state {transition.leads_to}: {probe_name} shows it"
     expected = "200" if is_allowed else "a refusal"
     raise case.violation(message, first, known, answer, expected=expected)
@@ -180,6 +185,17 @@ def _operation_of_state(profile: Profile, transition: Transition) -> str:
     names = sorted({t.operation for t in profile.transitions if t.fixture.partition(".")[0] == kind})
     refused = (n for n in names if any(states.expected_outcome(Place(o), n) == CONFLICT for o in others))
     return next((n for n in refused if n != transition.operation and states.expected_outcome(kept, n) == ALLOWED), "")
+
+
+def _expect_no_version(case: Case, name: str, members: Members, *answers: Answer) -> None:
+    """Inconclusive where the body names what an earlier call may have changed, such as the revision of a cart."""
+    facts, kind = case.runtime.arranger.facts(case.contract.operations[name]), _kind_of(case)
+    in_body = placeholders(facts.body) - placeholders(dict(facts.path)) if facts.body is not None else frozenset[str]()
+    for placeholder in sorted(in_body):
+        value = members.get(placeholder.rpartition(".")[2])
+        if placeholder.startswith(f"{kind}.") and value is not None and not is_distinctive(str(value)):
+            message = f"its body names {{{placeholder}}}, which an earlier call may have changed"
+            raise Inconclusive(message, *answers, cause=placeholder)
 
 
 async def _call(case: Case, name: str, members: Members) -> Answer:

@@ -25,6 +25,7 @@ from conformance.core.outcomes import Level
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
+from conformance.profile.subschema import Root
 
 _REFUSAL_STATUSES = (400, 401, 403, 404, 409)
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
@@ -215,7 +216,7 @@ async def consume_and_cancel_keep_their_order(case: Case, transition: Transition
 
 @check("HO-5", on=_HOSTED[:1])
 async def both_hosted_operations_answer_one_projection(case: Case) -> None:
-    """Consuming a ticket and cancelling answer the same projection: objects with the same members."""
+    """Consuming a ticket and cancelling answer one projection: the same members, but for optional ones."""
     case.require_applicable(
         case.profile.hosted.projection_shared is not False, "the profile says that the projections differ"
     )
@@ -224,8 +225,8 @@ async def both_hosted_operations_answer_one_projection(case: Case) -> None:
     shapes = [
         set(answer.data) if isinstance(answer.data, dict) else set() for answer in (consume_answer, cancel_answer)
     ]
-    if shapes[0] != shapes[1]:
-        observed = ", ".join(sorted(shapes[0] ^ shapes[1]))
+    if others := (shapes[0] ^ shapes[1]) - _find_optional_members(case):
+        observed = ", ".join(sorted(others))
         raise case.violation(
             "the two projections have other members",
             consume_answer,
@@ -233,6 +234,14 @@ async def both_hosted_operations_answer_one_projection(case: Case) -> None:
             expected="the same members",
             observed=observed,
         )
+
+
+def _find_optional_members(case: Case) -> set[str]:
+    """The members of a projection that the profile's schema names, and does not require."""
+    schema = case.profile.schemas.by_name.get(case.operation.response_schema)
+    parts = [] if schema is None else list(Root(schema).subschemas(schema, ["data"]))
+    names, required = ({name for part in parts for name in part.get(word, ())} for word in ("properties", "required"))
+    return names - required
 
 
 @check("HO-7", on=_HOSTED[:1], cases={"just-before-its-end": False, "just-after-its-end": True}, chain=True)

@@ -43,11 +43,13 @@ async def a_plain_challenge_is_of_no_use(case: Case) -> None:
     """
     oauth_of(case)
     await case.runtime.controls.prove(case.operation)
-    takes_method = "{pkce.method}" in source_of_codes(case.profile)
-    case.need(takes_method, "fixtures.oauth", "a code source that takes {pkce.method} is needed")
+    is_separate = case.runtime.fixtures.find("oauth", "plain") is not None
+    takes_method = is_separate or "{pkce.method}" in source_of_codes(case.profile)
+    case.need(takes_method, "fixtures.oauth.plain", "a code source that takes {pkce.method} is needed")
     verifier = new_verifier()
     plain = {"pkce.method": "plain", "pkce.challenge": verifier, "pkce.verifier": verifier}
-    request = await case.runtime.arranger.arrange(case.operation, scope=plain)
+    use = {"oauth": "plain"} if is_separate else None
+    request = await case.runtime.arranger.arrange(case.operation, scope=plain, use=use)
     await case.negative(request, request, REFUSAL_STATUSES, "a code of a plain challenge", control=await case.arrange())
 
 

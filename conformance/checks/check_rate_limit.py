@@ -16,9 +16,10 @@ from conformance.checks.support.bursts import (
 )
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import wrong_count
-from conformance.checks.support.provocation import Provocation, with_spare_credential
+from conformance.checks.support.provocation import Provocation, may_end, with_spare_credential
 from conformance.checks.support.rate_limits import (
     WINDOW_OPERATION,
+    expect_counted,
     expect_no_lasting_limit,
     expect_permission,
     measure,
@@ -106,12 +107,19 @@ async def a_limited_request_has_no_effect(case: Case) -> None:
 async def a_limit_does_not_use_the_key_up(case: Case) -> None:
     """After a 429 the same call, with its key, still executes."""
     await expect_no_lasting_limit(case, "IDEM-8")
-    spare, retry = _limited_good_request(case, await provoke(case))
+    provocation = await provoke(case)
+    spare, retry = _limited_good_request(case, provocation)
     case.answers.append(retry.ref)
     if retry.ok:
         return
+    if provocation.twin is not None and not provocation.twin.ok:
+        message = f"an equally old request, which was never limited, was answered {provocation.twin.summary}"
+        raise Inconclusive(message, spare, retry, provocation.twin, cause="what the request names may have ended")
     await case.control(await case.arrange())
     repeat = await _repeat_after_recovery(case, retry)
+    if repeat is not retry and repeat.status not in LIMITED_STATUSES and may_end(case):
+        message = f"its code or ticket may have ended before it was answered {repeat.summary}"
+        raise Inconclusive(message, spare, repeat, cause="what the request names may have ended")
     if not repeat.ok:
         case.runtime.memory[_KEY_USED_UP] = True
         raise case.violation("a 429 has used the key up", spare, repeat, expected="200")
@@ -171,6 +179,7 @@ async def a_declared_limit_is_enforced(case: Case) -> None:
     case.need(facts.limit is not None, "rate_limit.limit", "a declared limit is needed")
     case.need(facts.window_s is not None, "rate_limit.window_s", "the time that the limit is for is needed")
     burst = (await measure(case)).burst
+    expect_counted(case, burst)
     case.answers.append(burst.last.ref)
     _expect_enforced(case, burst, facts)
 

@@ -145,11 +145,13 @@ async def a_new_object_of_another_installation_is_out_of_reach(case: Case, other
 @check("TEN-1", on="listInstallationWebhookDeliveries")
 async def a_list_shows_nothing_of_another_installation(case: Case) -> None:
     """The deliveries of this installation do not show an endpoint of another one."""
-    fixture = case.runtime.fixtures.find("webhook", "foreign")
-    case.need(fixture, "fixtures.webhook.foreign", "an endpoint of another installation is needed")
+    path = case.runtime.arranger.facts(case.contract.operations["updateInstallationWebhook"]).path
+    kind = next((name.partition(".")[0] for name in sorted(placeholders(dict(path)))), "webhook")
+    state = next(iter(foreign_states(case.profile.fixtures.get(kind, {}))), FOREIGN)
+    fixture = case.runtime.fixtures.find(kind, state)
+    case.need(fixture, f"fixtures.{kind}.{state}", "an endpoint of another installation is needed")
     assert fixture is not None
     members = await case.runtime.fixtures.get_shared(fixture, {})
-    path = case.runtime.arranger.facts(case.contract.operations["updateInstallationWebhook"]).path
     names = {name.rpartition(".")[2] for name in placeholders(dict(path))} or {
         "id"
     }  # others are no ids: its URL, a state

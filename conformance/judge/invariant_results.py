@@ -281,7 +281,13 @@ def _nothing_sent(blank: Result, results: Sequence[Result]) -> Result:
 
 
 def _no_429(blank: Result, evidence: Evidence, observation: str) -> Result:
-    """The result where no 429 was seen: the profile states whether one may be provoked."""
+    """The result where no 429 was seen: the profile states whether one may be provoked.
+
+    Where RATE-1 is inapplicable, so is what rests on a 429.
+    """
+    for result in evidence.results.get(blank.operation, ()):
+        if result.requirement == "RATE-1" and result.outcome is Outcome.INAPPLICABLE and not result.exclusion:
+            return replace(blank, outcome=Outcome.INAPPLICABLE, message=result.message)
     if evidence.provokes:
         return replace(blank, outcome=Outcome.INCONCLUSIVE, message=observation, cause="rate limit")
     return _missing_fact(blank, evidence, _PROVOKE, f"{observation}: state {_PROVOKE} = true")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -17,6 +18,8 @@ LIMITED_STATUSES = GATEWAY | {429}
 SMALL = 10
 """A limit below this is exceeded by the first requests of a burst."""
 _LONGEST_WINDOW_S = 5.0
+_CACHE_HEADERS = ("Cache-Status", "X-Cache", "X-Cache-Status", "CF-Cache-Status")
+_HIT = re.compile(r"\bhit\b", re.IGNORECASE)
 _WINDOW_LIMITS = 4
 """In one window, after a burst, at most this many times the limit is sent: enough to exceed it twice over."""
 
@@ -35,6 +38,8 @@ class Burst(msgspec.Struct, frozen=True):
     """When the first request was sent, in seconds of the run."""
     recovery: Answer | None = None
     """A request that passed later in the window, after 429s."""
+    cached: int = 0
+    """Those answered 200 by a cache: a limit behind it does not count them."""
 
     @property
     def rate(self) -> float:
@@ -71,7 +76,7 @@ async def send_burst(
 
     A single 429 among requests that pass shows a limit of another kind, such as one that counts by node or sheds load.
 
-    Raises a violation where most of the first answers are gateway errors instead.
+    Raises a violation where most of the first answers are gateway errors instead, and the next one alone is too.
     """
     answers: list[Answer] = []
     facts = facts or case.profile.rate_limit
@@ -88,10 +93,19 @@ async def send_burst(
             break
         gateway_errors = [answer for answer in batch_answers if answer.status in GATEWAY]
         if len(answers) == count and len(gateway_errors) > count // 2:
+            await _expect_trouble_alone(case, request)
             raise case.violation(
                 "a limited request was answered as by a broken gateway", gateway_errors[-1], expected="429"
             )
     return measure(answers)
+
+
+async def _expect_trouble_alone(case: Case, request: Request) -> None:
+    """Inconclusive where one request alone is answered just after the burst: the gateway takes fewer at once."""
+    lone_answer = await case.send(request, "after the burst, alone", accept_statuses=LIMITED_STATUSES)
+    if lone_answer.status not in GATEWAY:
+        message = "a burst was answered as by a broken gateway, and the next request was not: lower limits.concurrency"
+        raise Inconclusive(f"{message}, or --concurrency", lone_answer, cause="rate limit")
 
 
 async def continue_through_window(case: Case, request: Request, burst: Burst, facts: RateLimit | None = None) -> Burst:
@@ -112,6 +126,7 @@ async def continue_through_window(case: Case, request: Request, burst: Burst, fa
         seconds=later.start + later.seconds - burst.start,
         start=burst.start,
         recovery=next(filter(_is_success, answers), None) if burst.limited_answer else None,
+        cached=burst.cached + later.cached,
     )
 
 
@@ -141,11 +156,17 @@ def measure(answers: Sequence[Answer]) -> Burst:
         successes=sum(map(_is_success, answers)),
         seconds=end - start,
         start=start,
+        cached=sum(answer.ok and is_from_cache(answer) for answer in answers),
     )
 
 
 def _is_success(answer: Answer) -> bool:
-    return answer.ok and not answer.header("Age")
+    return answer.ok and not is_from_cache(answer)
+
+
+def is_from_cache(answer: Answer) -> bool:
+    """Whether a cache answered in place of the target: by Age (RFC 9111), Cache-Status (RFC 9211), or usual others."""
+    return bool(answer.header("Age")) or any(_HIT.search(answer.header(name) or "") for name in _CACHE_HEADERS)
 
 
 def max_allowed(facts: RateLimit, seconds: float) -> float:
@@ -184,6 +205,8 @@ def slow_burst_message(case: Case, burst: Burst, facts: RateLimit | None = None)
     """Why a burst without a 429 proves nothing, and how to make it faster."""
     facts, limits = facts or case.profile.rate_limit, case.profile.limits
     assert facts.limit is not None and facts.window_s
+    if burst.cached:
+        return f"no 429, but a cache answered {burst.cached} of {burst.request_count} requests in place of the target"
     message = f"no 429, but too slow to exceed {facts.limit} in {facts.window_s:g} s: {burst.measure}"
     min_rate = facts.limit * facts.tolerance / facts.window_s
     if burst.rate > 1.1 * min_rate:

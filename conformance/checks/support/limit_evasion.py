@@ -9,9 +9,9 @@ from typing import Final
 from conformance.checks.support.authorization_forms import other_cases, with_form
 from conformance.checks.support.bursts import LIMITED_STATUSES, Burst, measure
 from conformance.checks.support.case import Case
+from conformance.checks.support.separate_counts import BY_CALLER
 from conformance.client.request import Request
 
-_BY_CALLER: Final = ("key", "installation")
 _ADDRESS_HEADERS: Final = ("X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP")
 _USER_AGENT: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:{number}.0) Gecko/20100101 Firefox/{number}.0"
 _REQUESTS: Final = 10
@@ -25,7 +25,7 @@ def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
     In quick depth only the first. Empty where the limit does not count by caller. A form that is refused gets nothing
     through.
     """
-    if case.profile.rate_limit.per not in _BY_CALLER or not request.credential:
+    if case.profile.rate_limit.per not in BY_CALLER or not request.credential:
         return {}
     numbers = range(1, _REQUESTS + 1)
     found = {"as from other addresses and clients": tuple(_from_client(request, number) for number in numbers)}

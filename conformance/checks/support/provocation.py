@@ -43,6 +43,8 @@ class Provocation(msgspec.Struct, frozen=True):
     """The same request, after the limit."""
     effects_after_retry: int | None = None
     """Effects of that retry."""
+    twin: Answer | None = None
+    """The answer to a request as old as a refused retry, which was never limited, where its ticket or code may end."""
     retry_after: tuple[Answer, ...] = ()
     """A 429 and the answer after its Retry-After, where that was examined separately."""
     separation: Separation | Failure | None = None
@@ -59,6 +61,8 @@ class Preparation:
     spare: Request | None = None
     """A separate valid request that is to be limited, and repeated later."""
     oracle: Oracle | None = None
+    twin: Request | None = None
+    """Another valid request, as old as `spare`, where the body names what may end: a ticket, a code."""
     forms: dict[str, tuple[Request, ...]] = field(default_factory=dict)
     """The request in other forms, which the same limit counts."""
     other: Request | None = None
@@ -67,6 +71,16 @@ class Preparation:
     async def find_spare(self) -> None:
         self.spare = with_spare_credential(self.case, await self.case.arrange())
         self.oracle = await Oracle.watch_if_visible(self.case, self.spare)
+        self.twin = await self.case.arrange() if self.ages else None
+
+    @property
+    def ages(self) -> bool:
+        return may_end(self.case)
+
+
+def may_end(case: Case) -> bool:
+    """Whether what the body of a call names may end by itself: a ticket or a code."""
+    return case.operation.auth != "api_key" and bool(case.named_in_body)
 
 
 def with_spare_credential(case: Case, request: Request) -> Request:

@@ -33,12 +33,12 @@ from conformance.checks.support.recovery_steps import (
     is_retry_limited,
     observe_separation,
     overrun_again,
-    poll_recovery,
-    repeat_spare,
+    poll_recovery_and_repeat,
+    repeat_remaining_spare,
 )
 from conformance.checks.support.registry import cause_of
 from conformance.checks.support.retry_after import SLACK_S
-from conformance.checks.support.separate_counts import Separation, other_credential_request, send_between
+from conformance.checks.support.separate_counts import BY_CALLER, Separation, other_credential_request, send_between
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.recorder import current_check
 from conformance.client.request_builder import MissingFact
@@ -53,7 +53,7 @@ _AROUND = 4
 """Requests of a burst before and after a valid one that is to be limited among them."""
 _RETRY_AFTER_WAITS = 2
 """Maximum number of operations whose Retry-After is examined separately."""
-_MEMORY = "limits"
+MEMORY = "limits"
 _SHORT_WINDOW_S = 1.0
 """A window as short as this is waited for before the first poll. After a longer one, a limit that lasts too long would
 be polled too late."""
@@ -82,9 +82,9 @@ async def measure(case: Case) -> Provocation:
     expect_permission(case)
     expect_sufficient_rate(case)
     memory = case.runtime.memory
-    if _MEMORY not in memory:
-        memory[_MEMORY] = await _limit_all(case)
-    results = memory[_MEMORY]
+    if MEMORY not in memory:
+        memory[MEMORY] = await _limit_all(case)
+    results = memory[MEMORY]
     assert isinstance(results, Mapping)
     outcome: Provocation | Failure = results[case.operation.id]
     if isinstance(outcome, Violation):
@@ -98,8 +98,23 @@ def expect_permission(case: Case) -> None:
     case.need(case.profile.rate_limit.provoke, "rate_limit.provoke = true", "permission to send a burst is needed")
 
 
+def expect_counted(case: Case, burst: Burst) -> None:
+    """Inapplicable for an operation that takes no key, where callers are counted and no operation like it is limited.
+
+    What is stated does not say whether a call without a key is counted. Where one of them is, all of them are.
+    """
+    per, results = case.profile.rate_limit.per, case.runtime.memory.get(MEMORY)
+    if burst.limited_answer is not None or per not in BY_CALLER or case.operation.auth == "api_key":
+        return
+    outcomes = results if isinstance(results, Mapping) else {}
+    keyless = [outcome for name, outcome in outcomes.items() if case.contract.operations[name].auth != "api_key"]
+    has_limits = any(isinstance(o, Provocation) and o.limited_answer is not None for o in keyless)
+    case.require_applicable(has_limits, f"the limit is counted by {per}, and the operation takes no key")
+
+
 def _no_limit_failure(case: Case, burst: Burst) -> Failure:
     """The signal to raise where no burst got a 429."""
+    expect_counted(case, burst)
     facts = case.profile.rate_limit
     if facts.limit is None or facts.window_s is None:
         lacking = "limit" if facts.limit is None else "window_s"
@@ -149,7 +164,9 @@ async def _limit_all(case: Case) -> _Outcomes:
         await _run_each(preparations, outcomes, partial(_overrun, bursts=bursts), concurrency=concurrency)
         if has_short_window(facts):
             await _wait_for_last_window(outcomes, facts.window_s or 0.0)
-        await _settle(preparations, outcomes, partial(poll_recovery, wait=wait), is_limited, wait)
+        await _settle(preparations, outcomes, partial(poll_recovery_and_repeat, wait=wait), is_limited, wait)
+        ageing = [prep for prep in preparations if prep.ages]  # before their tickets and codes end
+        await _settle(ageing, outcomes, repeat_remaining_spare, is_retry_limited, Wait(wait.poll_s, silence_s=0.0))
         await _check_late_recoveries(preparations, outcomes)
         if facts.restore:
             await _overrun_further(preparations, outcomes, bursts_at_once)
@@ -157,7 +174,7 @@ async def _limit_all(case: Case) -> _Outcomes:
         if facts.restore:
             await fixtures.http(facts.restore, {}, "rate_limit.restore")
     poll_s = 0.0 if case.runtime.sender.limit_watch.uses_keys_up else wait.poll_s
-    await _settle(preparations, outcomes, repeat_spare, is_retry_limited, Wait(poll_s, silence_s=0.0))
+    await _settle(preparations, outcomes, repeat_remaining_spare, is_retry_limited, Wait(poll_s, silence_s=0.0))
     if not facts.restore:
         await _overrun_further(preparations, outcomes, bursts_at_once)
     return outcomes
@@ -272,6 +289,8 @@ async def _overrun(prep: Preparation, _: Provocation | None, *, bursts: asyncio.
     for number in range(_BURSTS):
         if number and not await _renew_spare(prep):
             break
+        if not number and prep.ages:
+            await _renew_spare(prep)  # it was made before other operations were limited
         async with bursts:
             burst = await _burst(prep)
         provocation = provocation or Provocation(burst)
@@ -316,7 +335,8 @@ async def _send_good_request(prep: Preparation, *, among: int) -> Answer | None:
     it is sent among more requests."""
     if prep.spare is None:
         return None
-    around = [prep.request] * _AROUND if among else []
+    most = max(_AROUND, prep.case.profile.rate_limit.max_requests // 4)
+    around = [prep.request] * min(_AROUND << among - 1, most) if among else []
     token = high_priority.set(True)
     try:
         requests = [*around, prep.spare, *around]
@@ -342,8 +362,10 @@ async def _sees_separate_count(prep: Preparation, provocation: Provocation) -> b
 
 async def _renew_spare(prep: Preparation) -> bool:
     """Arranges a new valid request, after the previous one was not limited in time."""
+    previous = prep.spare, prep.oracle, prep.twin
     try:
         await prep.find_spare()
     except FAILURES:
+        prep.spare, prep.oracle, prep.twin = previous
         return False
     return True

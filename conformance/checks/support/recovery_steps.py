@@ -42,7 +42,25 @@ async def repeat_spare(prep: Preparation, provocation: Provocation | None) -> Pr
         effects = await prep.oracle.count_visible_effects() if prep.oracle else None
     retry = await prep.case.send(prep.spare, "after the limit", accept_statuses=LIMITED_STATUSES)
     effects_after = await prep.oracle.effects_within() if prep.oracle and retry.ok else None
-    return replace(provocation, effects_while_limited=effects, retry=retry, effects_after_retry=effects_after)
+    provocation = replace(provocation, effects_while_limited=effects, retry=retry, effects_after_retry=effects_after)
+    if prep.twin is None or retry.ok or retry.status in LIMITED_STATUSES:
+        return provocation
+    return replace(provocation, twin=await prep.case.send(prep.twin, "as old, and never limited"))
+
+
+async def poll_recovery_and_repeat(prep: Preparation, provocation: Provocation | None, *, wait: Wait) -> Provocation:
+    """As soon as it answers again, the limited request is repeated where it names a ticket or a code, which may end."""
+    provocation = await poll_recovery(prep, provocation, wait=wait)
+    if prep.ages and provocation.recovered_after_s is not None and provocation.retry is None:
+        return await repeat_spare(prep, provocation)
+    return provocation
+
+
+async def repeat_remaining_spare(prep: Preparation, provocation: Provocation | None) -> Provocation:
+    """The same, unless it was repeated already and was not limited."""
+    assert provocation is not None
+    is_done = provocation.retry is not None and not is_retry_limited(provocation)
+    return provocation if is_done else await repeat_spare(prep, provocation)
 
 
 def is_retry_limited(provocation: Provocation) -> bool:

@@ -17,7 +17,7 @@ _ROUNDS = 3
 ATTEMPTS = 2 * _ROUNDS
 _DEFAULT_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 5.0
-_BY_CREDENTIAL = ("key", "installation")
+BY_CALLER = ("key", "installation")
 
 
 class Separation(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class Separation(msgspec.Struct, frozen=True):
 
 async def other_credential_request(case: Case, request: Request) -> Request | None:
     """A request that is counted separately because of its credential alone; None where there is none."""
-    if case.profile.rate_limit.per not in _BY_CREDENTIAL:
+    if case.profile.rate_limit.per not in BY_CALLER:
         return None
     try:
         return await other_request(case, request)

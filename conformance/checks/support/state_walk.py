@@ -79,15 +79,22 @@ REFUSALS: Final[Mapping[str, Refuse]] = {
         request.with_authorization() if request.operation.auth == "api_key" else request.without_body()
     ),
     "without the scope": _without_scope,
-    "with another id": lambda case, request: request.with_path(
-        **{name: unknown_id_like(value) for name, value in request.path.items()}
+    "with another id": lambda case, request: (
+        request.with_path(**{name: unknown_id_like(value) for name, value in request.path.items()})
+        if _leaves_no_trace_elsewhere(request.operation)
+        else request.without_body()
     ),
 }
 
 
+def _leaves_no_trace_elsewhere(operation: Operation) -> bool:
+    """Whether a call on another resource says nothing of this one: a ticket may end wherever it is presented."""
+    return operation.auth != "none"
+
+
 def _effect_of(operation: Operation, defect: str) -> str:
     """Names the effect of a refused call by the requirement that forbids it, as a cause: `effect:SCO-4:OPERATION`."""
-    if defect == "with another id":
+    if defect == "with another id" and _leaves_no_trace_elsewhere(operation):
         return ""
     is_unauthorized = (defect, operation.auth) == ("without a credential", "api_key") or (
         defect == "without the scope" and operation.scope

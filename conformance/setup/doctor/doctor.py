@@ -143,10 +143,11 @@ def _schema_facts(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]
         return
     problems: dict[str, str] = {}
     judged_count = 0
+    about_schemas = {"ENV-4"} | ({"ERR-1"} if "PublicErrorResponse" in session.profile.schemas.by_name else set())
     for exchange in exchanges:
-        judged_count += "ENV-4" in exchange.judged
+        judged_count += bool(about_schemas & set(exchange.judged))
         for finding in exchange.findings:
-            if finding.requirement == "ENV-4":
+            if finding.requirement in about_schemas:
                 operation = session.contract.operations[exchange.operation]
                 name = operation.response_schema if exchange.status == 200 else "PublicErrorResponse"
                 problems.setdefault(name, f"{exchange.operation}, {exchange.status}: {finding.message}")
@@ -173,7 +174,11 @@ def _rate_limit_facts(session: Session, exchanges: list[Exchange]) -> Iterator[F
         yield unsure("limits.rate", "; ".join(observations), "state a rate that the target accepts: runs become faster")
     else:
         yield note("rate limit", "; ".join(observations))
-    yield from run_limit_facts(session.profile.rate_limit, exchanges)
+    limit, rate = session.profile.rate_limit, session.profile.limits.rate
+    if limit.provoke and rate is not None and limit.limit and limit.window_s and rate * limit.window_s <= limit.limit:
+        message = f"{rate:g} a second never exceeds {limit.limit} in {limit.window_s:g} s: no run can judge the limit"
+        yield unsure("limits.rate", message, "state a higher one, or none")
+    yield from run_limit_facts(limit, exchanges)
 
 
 def _need_facts(run_plan: Plan) -> Iterator[Fact]:

@@ -106,7 +106,8 @@ def test_verifiers_and_challenges_have_legitimate_lengths() -> None:
     """
     verifier = new_verifier()
     made = [verifier, *(change(verifier) for change in _DEFECTIVE_VERIFIERS.values())]
-    assert all(UNRESERVED.fullmatch(one) or one.strip() == verifier for one in made if one)
+    texts = [value for value in made if isinstance(value, str) and value]
+    assert all(UNRESERVED.fullmatch(text) or text.strip() == verifier for text in texts)
 
 
 def _exchanging(judged: Any, script: Any, law: Any, **more: Any) -> Any:
