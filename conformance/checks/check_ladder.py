@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from conformance.checks.support import ladder
 from conformance.checks.support.case import Case
-from conformance.checks.support.case_sampling import every_second
+from conformance.checks.support.case_sampling import every_nth
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inapplicable, Violation
 from conformance.checks.support.survival import LARGE_BODY, LONG_URL, expect_survival
@@ -50,7 +50,7 @@ async def a_member_of_any_size_is_survived(case: Case, steps_of: Steps) -> None:
     steps = list(steps_of(case.profile, request.body))
     case.require_case(steps, "no member of the body is of that type")
     can_renew = _has_unlimited_fixtures(case)
-    for where, value in every_second(steps, case.profile, case.operation):
+    for where, value in every_nth(steps, case.profile, case.operation):
         changed_request = request.with_body(pointer.replace(request.body, where, value)).with_fresh_key()
         description = f"{_size(value)} at {where}"
         answer = await case.send_with_retry(changed_request, description)
@@ -76,7 +76,7 @@ async def an_id_of_any_length_breaks_nothing(case: Case) -> None:
         case,
         [
             (f"an id of {len(value)} characters", request.with_path(**{name: value}))
-            for value in every_second(ids, case.profile, case.operation)
+            for value in every_nth(ids, case.profile, case.operation)
         ],
     )
 
@@ -95,7 +95,7 @@ def _query_texts(profile: Profile, operation: Operation) -> Mapping[str, tuple[s
     """Query parameters, each with its raw values: the declared ones, or an unknown one."""
     short = ("%00", "%ff%zz")
     if not operation.query_parameters:
-        return {"unknown": ("xConformanceProbe", tuple(every_second(short, profile, operation)))}
+        return {"unknown": ("xConformanceProbe", tuple(every_nth(short, profile, operation)))}
     return {p.name: (p.name, ladder.BROKEN_ESCAPES if p.name == "q" else short) for p in operation.query_parameters}
 
 

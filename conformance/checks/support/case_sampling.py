@@ -1,7 +1,6 @@
-"""Cases that are tried on half of the operations: one implementation of JSON or of paths usually serves all of them.
+"""Cases that are tried on some of the operations: one implementation of JSON or of paths usually serves all of them.
 
-Of two operations that are next to each other in the contract, each has the cases that the other lacks. A run in deep
-depth has all.
+Operations that are next to each other in the contract share the cases. A run in deep depth has all.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from conformance.profile.model import Profile
 T = TypeVar("T")
 
 
-def alternate_cases(cases: Mapping[str, Any]) -> Callable[[Profile, Operation], Mapping[str, Any]]:
-    """The `cases` of a check, of which each operation has every second."""
+def alternate_cases(cases: Mapping[str, Any], step: int = 2) -> Callable[[Profile, Operation], Mapping[str, Any]]:
+    """The `cases` of a check, of which each operation has every second, or every `step`-th."""
 
     def cases_of(profile: Profile, operation: Operation) -> Mapping[str, Any]:
-        return {name: cases[name] for name in every_second(list(cases), profile, operation)}
+        return {name: cases[name] for name in every_nth(list(cases), profile, operation, step)}
 
     return cases_of
 
@@ -32,8 +31,8 @@ def part_by_schema(values: Sequence[T], profile: Profile, operation: Operation) 
     return values[sharing.index(operation) :: len(sharing)] or values
 
 
-def every_second(values: Sequence[T], profile: Profile, operation: Operation) -> Sequence[T]:
-    """Every second value, from the first or from the second one, by the operation's place in the contract."""
+def every_nth(values: Sequence[T], profile: Profile, operation: Operation, step: int = 2) -> Sequence[T]:
+    """Every second value, or every `step`-th, from a place on that follows the operation's place in the contract."""
     if profile.limits.depth == "deep":
         return values
-    return values[load_contract().all.index(operation) % 2 :: 2]
+    return values[load_contract().all.index(operation) % step :: step]
