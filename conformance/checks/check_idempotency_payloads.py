@@ -74,7 +74,7 @@ def _last_item_twice(value: Any) -> Any:
     return [*value, value[-1]] if is_plain else value
 
 
-def _reversed(value: Any) -> Any:
+def _reverse(value: Any) -> Any:
     """A list in the other order, which JSON keeps (RFC 8259, section 1)."""
     return value[::-1] if isinstance(value, list) and not any(isinstance(item, dict) for item in value) else value
 
@@ -97,7 +97,7 @@ _CHANGES: Final[Mapping[str, Alter]] = {
     "case": _other_case,
     "full-width": _full_width,
     "repeated-item": _last_item_twice,
-    "reversed-list": _reversed,
+    "reversed-list": _reverse,
     "wider-space": _wider_space,
     "further-object": _further_object,
 }
@@ -119,7 +119,7 @@ async def what_answers_tell_apart_is_another_payload(case: Case, alter: Alter) -
             return
         lone_answer = await case.send(await change(await case.arrange()), f"{where}, almost equal, alone")
         if lone_answer.ok and tells_apart(where, first, lone_answer):
-            level = Level.RECOMMENDED if alter is _reversed else None  # a list may stand for a set
+            level = Level.RECOMMENDED if alter is _reverse else None  # a list may stand for a set
             judge_payload(case, where, lone_answer, first, repeat, level=level)
             return
     case.require_case(False, "no answer shows such a difference of two requests")

@@ -112,10 +112,10 @@ async def a_redirect_uri_is_compared_as_a_whole(case: Case, change: Callable[[st
     await _expect_refusal(case, request, bad, "almost the redirect URI")
 
 
-_NOTHING: Mapping[str, Callable[[str], str | None]] = {"empty": lambda _uri: "", "null": lambda _uri: None}
+_NO_VALUES: Mapping[str, Callable[[str], str | None]] = {"empty": lambda _uri: "", "null": lambda _uri: None}
 
 
-@check("OA-5", cases=_NOTHING)
+@check("OA-5", cases=_NO_VALUES)
 async def a_redirect_uri_without_a_value_is_refused(case: Case, change: Callable[[str], str | None]) -> None:
     """A warning where it is accepted: a service may ask for the redirect URI only where it has no other way to tell."""
     request = await case.arrange()

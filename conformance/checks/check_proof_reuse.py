@@ -115,7 +115,7 @@ _OLD_S = 7_200.0
 
 @check("OA-12")
 async def nobody_gets_a_token_again_with_an_old_proof(case: Case) -> None:
-    """A warning where the same call with a proof of hours ago, which anybody may have recorded, gets the token again.
+    """The same call with a proof of hours ago, which may have been recorded, does not return the token: else a warning.
 
     RFC 9449 sections 4.3 and 11.1.
     """

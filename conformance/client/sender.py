@@ -153,7 +153,7 @@ class Sender:
         patience = self._limits.patience_s if patience_s is None else patience_s
         limited_count = trouble_count = challenges = 0
         waited_s = 0.0
-        first, is_lost, follows_trouble, nonce = "", False, False, ""
+        first, is_lost, nonce = "", False, ""
         while True:
             answer = await self._send_once(request, purpose, first, nonce, deliberate=429 in accept_statuses)
             if not first:
@@ -169,7 +169,6 @@ class Sender:
                 trouble_count += 1
                 reason, wait = "lost", min(0.5, 0.05 * 2**trouble_count)
                 is_lost = is_lost or answer.status is None
-                follows_trouble = True  # a gateway may answer so after the work was done
                 if trouble_count >= self._attempts:
                     break
             elif (challenge := self._challenge(answer)) and challenges < _CHALLENGES:
@@ -186,7 +185,7 @@ class Sender:
                 await (self.limit_watch.pause(wait) if reason == "429" else asyncio.sleep(wait))
         if trouble_count:
             self._retry_successes.append(not answer.gateway_trouble)
-        answer = replace(answer, follows_loss=True) if follows_trouble else answer
+            answer = replace(answer, follows_loss=True)  # a gateway may answer so after the work was done
         return _after_loss(answer) if is_lost else answer
 
     @property
