@@ -152,8 +152,7 @@ class Sender:
         """
         patience = self._limits.patience_s if patience_s is None else patience_s
         limited_count = trouble_count = challenges = 0
-        waited_s = 0.0
-        first, is_lost, nonce = "", False, ""
+        first, is_lost, nonce, waited_s = "", False, "", 0.0
         while True:
             answer = await self._send_once(request, purpose, first, nonce, deliberate=429 in accept_statuses)
             if not first:
