@@ -140,14 +140,16 @@ async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable
 async def a_condition_is_no_ticket(case: Case) -> None:
     """An object that a store may read as a condition, such as `{"$ne": ""}`, is not taken for a ticket."""
 
-    async def refuse(request: Request) -> Answer:
+    async def forge(request: Request) -> Request:
         where, _ = _ticket_in(case, request)
-        bad = request.with_body(pointer.replace(request.body, where, {"$ne": ""}))
-        return await case.refusal(
-            bad, _REFUSAL_STATUSES, "a condition for a ticket", any_refusal=True, control=request.with_fresh_key()
-        )
+        return request.with_body(pointer.replace(request.body, where, {"$ne": ""}))
 
-    await case.share_control(refuse, "a condition for a ticket")
+    async def refuse(request: Request) -> Answer:
+        bad, control = await forge(request), request.with_fresh_key()
+        return await case.refusal(bad, _REFUSAL_STATUSES, "a condition for a ticket", any_refusal=True, control=control)
+
+    async with _allow_ended_session(case, forge):
+        await case.share_control(refuse, "a condition for a ticket")
 
 
 def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Request) -> Request:

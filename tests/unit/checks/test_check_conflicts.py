@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.check_conflicts import _chains
+from conformance.checks.check_conflicts import _chains, _operation_of_state
 from conformance.contract import load_contract
 from conformance.profile.behavior import Authorization, Transition
 from conformance.profile.model import Profile
@@ -35,3 +35,12 @@ def test_a_sequence_of_two_that_shows_the_new_state_is_tried_by_another_check() 
     assert list(_chains(_profile(), QUOTE)) == ["cart.open-checkoutPublicCart"]
     refused_before = Transition("checkoutPublicCart", "cart.open")
     assert list(_chains(_profile(refused_before), QUOTE)) == [""]
+
+
+def test_a_state_that_stays_is_shown_by_what_another_state_refuses() -> None:
+    """Quoting a quoted cart leaves it quoted: the checkout, which an open cart refuses, is still allowed."""
+    again = Transition(QUOTE.id, "cart.quoted", leads_to="cart.quoted")
+    refused = Transition("checkoutPublicCart", "cart.open")
+    assert _operation_of_state(_profile(again, refused), again) == "checkoutPublicCart"
+    assert _operation_of_state(_profile(again), again) == ""  # no state refuses it
+    assert _operation_of_state(_profile(again, refused), STATED[2]) == ""  # its state changes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.checks.support.path_spellings import SPELLINGS, encode_letter, with_spelling
+from conformance.checks.support.path_spellings import PLAIN_SPELLINGS, SPELLINGS, encode_letter, with_spelling
 from conformance.client.request import Request
 from tests.support.check_runs import CONTRACT
 
@@ -33,3 +33,18 @@ def test_an_encoded_letter_stays_encoded() -> None:
 def test_parameters_keep_their_place_in_capitals() -> None:
     path = "/carts/{cartId}/quote"
     assert SPELLINGS["capitals"](path) == "/CARTS/{cartId}/QUOTE"
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("an encoded letter", "/api/v1/open/webhooks/d%65liveries"),
+        ("an encoded letter in its prefix", "/api/v1/o%70en/webhooks/deliveries"),
+        ("a path parameter", "/api/v1/open/webhooks/deliveries;x=1"),
+        ("a suffix", "/api/v1/open/webhooks/deliveries.json"),
+        ("a detour over a public path", "/api/v1/search/%2e%2e/open/webhooks/deliveries"),
+    ],
+)
+def test_a_spelling_of_a_plain_path_arrives_as_it_is_meant(name: str, path: str) -> None:
+    """Also behind the prefix of a base URL."""
+    assert with_spelling(Request(DELIVERIES), PLAIN_SPELLINGS[name], name).wire("/v1").target == f"/v1{path}"

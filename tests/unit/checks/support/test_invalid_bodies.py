@@ -1,0 +1,44 @@
+"""Bodies that break a schema in one place: which places, and by what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.checks.support.invalid_bodies import contract_breaks
+from conformance.profile.behavior import Authorization
+from conformance.profile.model import Profile, Schemas
+from conformance.profile.resources import OperationFacts
+from tests.support.check_runs import CONTRACT
+
+CREATE = CONTRACT.operations["createInstallationWebhook"]
+BODY = {"url": "https://a.example/x", "note": "n", "retry": {"max": 3, "name": "r"}}
+RETRY = {"type": "object", "required": ["max"], "properties": {"max": {"type": "integer"}, "name": {"type": "string"}}}
+
+
+def _breaks(**properties: Any) -> set[str]:
+    schema = {"type": "object", "required": ["url"], "properties": {"url": {"type": "string"}, **properties}}
+    profile = Profile(
+        "shop",
+        "http://127.0.0.1",
+        Authorization("Bearer {key}"),
+        schemas=Schemas(by_name={CREATE.request_schema: schema}),
+        operations={CREATE.id: OperationFacts(body=BODY)},
+    )
+    return {name for name in contract_breaks(profile, CREATE) if name.startswith("null")}
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"note": {"type": "string"}, "retry": RETRY}, {"null/retry/name"}),
+        ({"note": {"type": "string"}}, {"null/note"}),
+        ({"note": {"type": ["string", "null"]}}, set()),
+        ({}, set()),
+    ],
+    ids=["the innermost", "at the top", "null is allowed", "no type is stated"],
+)
+def test_an_optional_member_is_null_where_the_schema_refuses_it(properties: Any, expected: set[str]) -> None:
+    """A required member that is null is of another type, which other cases try."""
+    assert _breaks(**properties) == expected
