@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec.structs import replace
+
 from conformance.checks.support.authorization import credentials_without_scope
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import contract_breaks, is_against_schema
@@ -81,9 +83,9 @@ async def _send_updates(case: Case) -> RefusedUpdates:
         other = first.request.with_body(pointer.replace(first.request.body, leaf, text))
         if (bad := change(case, other)) is not None:
             refused[defect] = await case.send(bad, f"an update with {defect}")
-    partial = first.request.with_body(
-        await case.runtime.arranger.render_body(first.request, case.profile.webhooks.patch)
-    )
+    arranger = case.runtime.arranger  # with another {unique}: a target may refuse an update that changes nothing
+    other = replace(first.request, scope={**first.request.scope, "unique": arranger.unique()})
+    partial = other.with_body(await arranger.render_body(other, case.profile.webhooks.patch))
     final = await case.control(partial.with_fresh_key(), "a partial update")
     return RefusedUpdates(first, refused, final)
 
