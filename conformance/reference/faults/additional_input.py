@@ -7,8 +7,8 @@ import re
 
 from sqlalchemy import Connection
 
-from conformance.reference.call import Call, Reply
-from conformance.reference.policy import Policy, before_work, evolve, with_stage, with_wire
+from conformance.reference.call import Call, Refusal, Reply
+from conformance.reference.policy import Policy, before_work, evolve, with_stage, with_status, with_wire
 from conformance.reference.registry import fault
 
 _DELIVERIES = "listInstallationWebhookDeliveries"
@@ -98,3 +98,17 @@ def limit_of_deliveries(policy: Policy) -> Policy:
                 int(value)
 
     return before_work(policy, look, _DELIVERIES)
+
+
+@fault(
+    "F854",
+    requirement="STA-1",
+    title="Expect: 100-continue is answered 417",
+    source="a server that knows no expectation: lighttpd before 1.4.21, and gateways of that age",
+)
+def no_expectation(policy: Policy) -> Policy:
+    def look(call: Call) -> None:
+        if call.request.header_values(b"expect"):
+            raise Refusal("expectation", "The expectation cannot be met.")
+
+    return with_stage(with_status(policy, "expectation", 417), look)

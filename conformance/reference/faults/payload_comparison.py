@@ -92,3 +92,28 @@ def first_objects(policy: Policy) -> Policy:
         return items[:1] if items and isinstance(items[0], dict) else items
 
     return _with_fingerprint(policy, lambda body: canonical(_map_lists(body, first)))
+
+
+@fault(
+    "F850",
+    requirement="IDEM-4",
+    title="the order of an array is not in the payload of a key",
+    source="a canonical form that sorts arrays as it sorts members",
+)
+def arrays_in_any_order(policy: Policy) -> Policy:
+    return _with_fingerprint(
+        policy, lambda body: canonical(_map_lists(body, lambda items: sorted(items, key=canonical)))
+    )
+
+
+@fault(
+    "F851",
+    requirement="IDEM-4",
+    title="payloads of a key are compared with each run of white space as one space",
+    source="texts that are normalised before they are hashed, as xs:token in XML Schema is",
+)
+def collapsed_space(policy: Policy) -> Policy:
+    def collapse(value: JsonValue) -> JsonValue:
+        return " ".join(value.split()) if isinstance(value, str) else value
+
+    return _with_fingerprint(policy, lambda body: canonical(_map_leaves(body, collapse)))

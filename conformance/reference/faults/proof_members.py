@@ -1,4 +1,4 @@
-"""Faults of single members of a proof: OA-1, OA-6, OA-8."""
+"""Faults of single members of a proof, and of the header that carries it: OA-1, OA-6, OA-8."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from sqlalchemy import Connection
 
 from conformance.reference.call import Call
 from conformance.reference.dpop import Proof, bad_proof, normalize
-from conformance.reference.policy import Policy, before_work, with_proof
+from conformance.reference.policy import Condition, Policy, before_work, with_oauth, with_proof
 from conformance.reference.registry import fault
 
 _TOKEN = ("exchangeOAuthToken",)
+_MAX_DIGITS = 20
 
 
 @fault(
@@ -115,3 +116,43 @@ def closed_claims(policy: Policy) -> Policy:
         policy.oauth.proof["claims"](call, proof)
 
     return with_proof(policy, claims=check)
+
+
+@fault(
+    "F840",
+    requirement="OA-6",
+    title="of two proofs in one header, joined by a comma, the first one counts",
+    operations=_TOKEN,
+    source="a proxy that joins headers of one name, and a reader made for it (RFC 9449 section 4.3, item 1)",
+)
+def first_of_a_list(policy: Policy) -> Policy:
+    def read_proof(call: Call) -> Proof | None:
+        first, comma, _ = call.request.first_header(b"dpop").partition(",")
+        if not comma:
+            return policy.oauth.read_proof(call)
+        headers = [
+            (name, first.encode("latin-1") if name == b"dpop" else value) for name, value in call.request.headers
+        ]
+        return policy.oauth.read_proof(replace(call, request=replace(call.request, headers=tuple(headers))))
+
+    return with_oauth(policy, read_proof=read_proof)
+
+
+@fault(
+    "F841",
+    requirement="OA-6",
+    title="an iat that is a text of digits is accepted",
+    operations=_TOKEN,
+    source="a language or a library that reads numbers out of texts; RFC 7519 section 4.1.6 demands a number",
+)
+def iat_as_text(policy: Policy) -> Policy:
+    def read_number(proof: Proof) -> Proof:
+        iat = proof.claims.get("iat")
+        if not isinstance(iat, str) or not iat.isdecimal() or len(iat) > _MAX_DIGITS:
+            return proof
+        return replace(proof, claims={**proof.claims, "iat": int(iat)})
+
+    def reread(name: str) -> Condition:
+        return lambda call, proof: policy.oauth.proof[name](call, read_number(proof))
+
+    return with_proof(policy, claims=reread("claims"), fresh=reread("fresh"))

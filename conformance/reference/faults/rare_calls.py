@@ -174,3 +174,19 @@ def amended_revocation(policy: Policy) -> Policy:
         bodies[call.resource] = body
 
     return _before(policy, look, *_REVOKE)
+
+
+@fault(
+    "F853",
+    requirement="STA-1",
+    title="the revocation of a cart with a promotion ends in 500",
+    operations=_REVOKE,
+    source="a promotion that is given back by a method which its service no longer has",
+)
+def revocation_with_promotion(policy: Policy) -> Policy:
+    def look(call: Call, db: Connection) -> None:
+        cart = objects.get(db, call.resource[:100])
+        if cart is not None and cart.kind == "cart" and cart.data["promotion"] and policy.sees(call, cart.installation):
+            raise AttributeError("'Promotions' object has no attribute 'release'")
+
+    return _before(policy, look, *_REVOKE)

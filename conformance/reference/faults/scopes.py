@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from conformance.reference import objects
 from conformance.reference.call import Answer, Call, Caller, Refusal
 from conformance.reference.pipeline import authorize
 from conformance.reference.policy import Policy, evolve, with_shape
 from conformance.reference.registry import fault
+
+_STATE_READS = (
+    "getStorefrontOrderAfterSalesEligibility",
+    "getStorefrontOrderCancellationEligibility",
+    "quotePublicCartCheckout",
+)
+_ENDS = ("requested", "ineligible", "checked_out", "revoked")
 
 
 def _permits_also(policy: Policy, operation: str, scope: str) -> Policy:
@@ -135,3 +143,21 @@ def empty_for_readers(policy: Policy) -> Policy:
         return evolve(answer, value={"data": {"deliveries": []}})
 
     return with_shape(policy, shape, "listInstallationWebhookDeliveries")
+
+
+@fault(
+    "F836",
+    requirement="SCO-1",
+    title="a cart or an order in a final state is read without the scope",
+    operations=_STATE_READS,
+    source="finished orders in an archive with a route of its own, which has no rule for scopes",
+)
+def unscoped_archive(policy: Policy) -> Policy:
+    def permits(call: Call, caller: Caller) -> bool:
+        if policy.permits(call, caller) or call.operation not in _STATE_READS:
+            return policy.permits(call, caller)
+        with call.store.read() as db:
+            found = objects.get(db, call.resource[:100])
+        return found is not None and found.state in _ENDS
+
+    return evolve(policy, permits=permits)

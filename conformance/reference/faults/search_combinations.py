@@ -1,4 +1,4 @@
-"""Faults of search with one sign, one locale or one page size: STA-1, SRCH-9."""
+"""Faults of search with one sign, one locale, one page size, or a sort and a filter together: STA-1, SRCH-9."""
 
 from __future__ import annotations
 
@@ -84,6 +84,44 @@ def apostrophe(policy: Policy) -> Policy:
     def change(call: Call, parameters: dict[str, str]) -> Call:
         if "'" in parameters.get("q", ""):
             raise RuntimeError("syntax error in tsquery")
+        return call
+
+    return _with_search(policy, change)
+
+
+def _is_filtered(parameters: dict[str, str]) -> bool:
+    return "category" in parameters or "merchant" in parameters
+
+
+@fault(
+    "F846",
+    requirement="SRCH-9",
+    title="a search with a filter is not sorted",
+    operations=_SEARCH,
+    source="filters that are served by another index, whose hits come by relevance",
+)
+def no_sort_with_a_filter(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        if not _is_filtered(parameters):
+            return call
+        orders = policy.search.stock.orders
+        stock = evolve(policy.search.stock, orders=dict.fromkeys(orders, orders["relevance"]))
+        return evolve(call, policy=with_search(call.policy, stock=stock))
+
+    return _with_search(policy, change)
+
+
+@fault(
+    "F847",
+    requirement="STA-1",
+    title="a sort by price with a filter ends in 500",
+    operations=_SEARCH,
+    source="a filter that joins a second table with a column of that name",
+)
+def ambiguous_price(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        if _is_filtered(parameters) and parameters.get("sort", "").startswith("price"):
+            raise RuntimeError("column reference price is ambiguous")
         return call
 
     return _with_search(policy, change)

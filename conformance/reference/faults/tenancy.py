@@ -226,3 +226,22 @@ def owner_in_header(policy: Policy) -> Policy:
         return evolve(answer, headers=(*answer.headers, *owner))
 
     return evolve(policy, error=error)
+
+
+@fault(
+    "F829",
+    requirement="TEN-2",
+    title="a key with webhooks:read alone is shown the deliveries of every installation",
+    operations=("listInstallationWebhookDeliveries",),
+    source="the key of the operator's own monitoring, known by its only scope",
+)
+def deliveries_for_monitors(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        def handler(call: Call, db: Connection) -> Answer:
+            if call.caller is not None and call.caller.scopes == {"webhooks:read"}:
+                return webhooks.list_of(db.execute(webhooks.ALL_DELIVERIES))
+            return inner(call, db)
+
+        return handler
+
+    return with_handler(policy, "listInstallationWebhookDeliveries", wrap)

@@ -20,7 +20,7 @@ from conformance.reference.registry import Fault, faults
 from conformance.runner.embedded_reference import bundled_profiles
 
 FAULTS = """
-authorization.scheme = required: F390 F391 F392
+authorization.scheme = required: F390 F391 F392 F842
 authorization.scheme = optional: F470
 authorization.scheme_case = any: F393 F394
 authorization.scheme_case = exact: F472
@@ -74,7 +74,7 @@ search.stable_sort = *: F318 F319 F320
 search.cursor = *: F450 F451 F453 F455
 search.cursor_parameter = *: F452 F454
 transitions.status = *: F412 F413 F516
-transitions.leads_to = *: F414 F415 F416 F417 F822
+transitions.leads_to = *: F414 F415 F416 F417 F822 F849
 tenancy.status = 404: F418 F419
 tenancy.status = 403: F517
 tenancy.installation_in_identity = *: F446 F447
@@ -110,7 +110,7 @@ oauth.proof_reuse = accepted: F527
 oauth.nonce = never: F381 F382
 oauth.nonce = required: F528
 oauth.code_lifetime_s = *: F375 F376 F377 F471 F820
-oauth.failure_burns_code = False: F373 F374 F823
+oauth.failure_burns_code = False: F373 F374 F823 F844
 oauth.failure_burns_code = True: F529
 oauth.status.missing_proof = 401: F360
 oauth.status.missing_proof = 400: F521

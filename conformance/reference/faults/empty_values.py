@@ -1,0 +1,120 @@
+"""Faults of values that stand for nothing: null, an empty text, a condition in place of a value (OA, HO-3, BODY-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+
+from conformance.reference import hosted, objects
+from conformance.reference.call import Answer, Call, JsonObject, JsonValue, success
+from conformance.reference.policy import Handler, Policy, Schema, with_handlers, with_oauth, with_reading
+from conformance.reference.registry import fault
+
+_TOKEN = ("exchangeOAuthToken",)
+_TARGETS = {"consumeHostedCheckoutBrowserTicket": "consumed", "cancelHostedCheckoutBrowser": "cancelled"}
+_HOSTED = tuple(_TARGETS)
+
+
+def _with_optional(
+    policy: Policy, operations: tuple[str, ...], name: str, is_nothing: Callable[[JsonValue], bool]
+) -> Policy:
+    """A member with such a value counts as absent, and its body as valid."""
+
+    def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+        is_affected = call.operation in operations and isinstance(value, dict) and name in value
+        if is_affected and is_nothing(value[name]):
+            value = {member: item for member, item in value.items() if member != name}
+            schema = {**schema, "required": [member for member in schema["required"] if member != name]}
+        return policy.reading.validate(call, schema, value)
+
+    return with_reading(policy, validate=validate)
+
+
+def _with_optional_grant(
+    policy: Policy, condition: str, member: str, is_nothing: Callable[[JsonValue], bool]
+) -> Policy:
+    """The condition of a code counts only where the member has a value."""
+
+    def check(call: Call, code: Mapping[str, Any]) -> None:
+        if member in call.body:
+            policy.oauth.grant[condition](call, code)
+
+    changed = with_oauth(policy, grant={**policy.oauth.grant, condition: check})
+    return _with_optional(changed, _TOKEN, member, is_nothing)
+
+
+@fault(
+    "F830",
+    requirement="OA-2",
+    title="a verifier that is null is not checked",
+    operations=_TOKEN,
+    source="`if verifier is not None`, made for codes without a challenge",
+)
+def null_for_a_verifier(policy: Policy) -> Policy:
+    return _with_optional_grant(policy, "verifier", "codeVerifier", lambda value: value is None)
+
+
+@fault(
+    "F831",
+    requirement="OA-5",
+    title="a redirect URI that is null or empty is not compared",
+    operations=_TOKEN,
+    source="RFC 6749 section 4.1.3, by which the member is required only where the authorization request had it",
+)
+def nothing_for_a_redirect_uri(policy: Policy) -> Policy:
+    return _with_optional_grant(policy, "redirect_uri", "redirectUri", lambda value: value is None or value == "")
+
+
+def _is_condition(value: JsonValue) -> bool:
+    return isinstance(value, dict) and any(name.startswith("$") for name in value)
+
+
+@fault(
+    "F845",
+    requirement="HO-3",
+    title="an object with an operator is taken for any ticket",
+    operations=_HOSTED,
+    source="a body that becomes a query of MongoDB, in which {$ne: ''} is a condition (CWE-943)",
+)
+def condition_for_a_ticket(policy: Policy) -> Policy:
+    """The session is found by its id alone where the ticket is a condition."""
+
+    def wrap(inner: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            if "ticket" in call.body:
+                return inner(call, db)
+            session = objects.find_in_state(call, db, "session")
+            return success(hosted._projection(objects.change(db, session, _TARGETS[call.operation], session.data)))
+
+        return act
+
+    return with_handlers(_with_optional(policy, _HOSTED, "ticket", _is_condition), _HOSTED, wrap)
+
+
+def _without_null(schema: Schema, value: JsonValue, is_inner: bool) -> JsonValue:
+    """The value without the optional members of inner objects that are null."""
+    if isinstance(value, list):
+        return [_without_null(schema.get("items", {}), item, True) for item in value]
+    if not isinstance(value, dict):
+        return value
+    parts, needed = schema.get("properties", {}), schema.get("required", ())
+    return {
+        name: _without_null(parts.get(name, {}), item, True)
+        for name, item in value.items()
+        if not is_inner or item is not None or name in needed
+    }
+
+
+@fault(
+    "F852",
+    requirement="BODY-4",
+    title="null is accepted for an optional member of an inner object",
+    source="a serializer that maps null to an absent field, used for inner types, beside a validator for the outer one",
+)
+def null_in_inner_objects(policy: Policy) -> Policy:
+    def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+        return policy.reading.validate(call, schema, _without_null(schema, value, False))
+
+    return with_reading(policy, validate=validate)

@@ -1,0 +1,99 @@
+"""Faults of the token exchange that show in a further call: with another key, an old proof, a second mistake."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.dpop import Proof
+from conformance.reference.idempotency import address, find
+from conformance.reference.oauth import bad_grant
+from conformance.reference.pipeline import execute
+from conformance.reference.policy import Condition, Handler, Policy, with_handler, with_oauth, with_proof, with_stage
+from conformance.reference.registry import fault
+
+_EXCHANGE = "exchangeOAuthToken"
+_TOKEN = (_EXCHANGE,)
+_MISTAKES = 2
+
+
+@fault(
+    "F837",
+    requirement="OA-9",
+    title="two proof keys of one client get one token",
+    operations=_TOKEN,
+    source="a cache of tokens by client and audience, which knows nothing of the key that each is bound to",
+)
+def one_token_for_two_keys(policy: Policy) -> Policy:
+    tokens: dict[tuple[str, str], str] = {}
+
+    def wrap(inner: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            answer = inner(call, db)
+            data = answer.value["data"]
+            place = (call.body["clientId"], str(call.body.get("audience")))
+            token = tokens.setdefault(place, data["accessToken"])
+            return replace(answer, value={"data": {**data, "accessToken": token}})
+
+        return act
+
+    return with_handler(policy, _EXCHANGE, wrap)
+
+
+@fault(
+    "F838",
+    requirement="OA-12",
+    title="a replay is answered whatever the age, the method and the URL of its proof are",
+    operations=_TOKEN,
+    source="replays answered by a cache in front of the handler, which verifies signatures alone",
+)
+def old_proof_for_a_replay(policy: Policy) -> Policy:
+    """Three conditions of a proof count only where its key has no record, which is known later."""
+    refusals: dict[str, Refusal] = {}
+
+    def postpone(condition: Condition) -> Condition:
+        def check(call: Call, proof: Proof) -> None:
+            try:
+                condition(call, proof)
+            except Refusal as refusal:
+                refusals.setdefault(call.request_id, refusal)
+
+        return check
+
+    def refuse_first_call(call: Call) -> None:
+        refusal = refusals.pop(call.request_id, None)
+        if refusal is None:
+            return
+        with call.store.read() as db:
+            if call.key is None or find(db, address(call)) is None:
+                raise refusal
+
+    conditions = {name: postpone(policy.oauth.proof[name]) for name in ("method", "url", "fresh")}
+    return with_stage(with_proof(policy, **conditions), refuse_first_call, before=execute)
+
+
+@fault(
+    "F844",
+    requirement="OA-15",
+    title="a second wrong verifier uses the code up",
+    operations=_TOKEN,
+    source="a limit of attempts for each code, against guessing",
+)
+def second_mistake_burns_code(policy: Policy) -> Policy:
+    mistakes = Counter[str]()
+
+    def verifier(call: Call, code: Mapping[str, Any]) -> None:
+        if mistakes[code["digest"]] >= _MISTAKES:
+            raise bad_grant("The authorization code is not valid.")
+        try:
+            policy.oauth.grant["verifier"](call, code)
+        except Refusal:
+            mistakes[code["digest"]] += 1
+            raise
+
+    return with_oauth(policy, grant={**policy.oauth.grant, "verifier": verifier})
