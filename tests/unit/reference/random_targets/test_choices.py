@@ -343,14 +343,14 @@ TOLD: list[tuple[str, dict[str, Any]]] = [
     ("key_in_schema", {**WITH_BODY_KEY, "key_in_schema": True}),
     ("closed_schemas", {"unknown_members": "refused", "closed_schemas": True}),
     *((name, {name: value}) for name, value in (("counters", "count"), ("signs", "first"), ("signs", "last"))),
-    *(("omitted_facts", {"omitted_facts": [fact]}) for fact in SUBSETS["omitted_facts"]),
+    *(("omitted_facts", {"silence": "silent", "omitted_facts": [fact]}) for fact in SUBSETS["omitted_facts"]),
     *(("omitted_schemas", {"omitted_schemas": [name]}) for name in SUBSETS["omitted_schemas"]),
 ]
 
 
 @pytest.mark.parametrize("choices", [choices for _, choices in TOLD], ids=json.dumps)
 def test_a_choice_shows_in_the_profile_or_the_schemas(choices: dict[str, Any]) -> None:
-    without = {name: value for name, value in choices.items() if name in ("carrier", "unknown_members")}
+    without = {name: value for name, value in choices.items() if name in ("carrier", "unknown_members", "silence")}
     one, two = target_from(without), target_from(choices)
     assert (profile_of(one, PROFILE), schemas_of(one, SCHEMAS)) != (profile_of(two, PROFILE), schemas_of(two, SCHEMAS))
 
