@@ -15,6 +15,7 @@ RUN_DIR = click.argument("run_dir", type=click.Path(path_type=Path))
 _COMMAND: Final = "    again  "
 """The beginning of a line with the command that runs a check again."""
 _MIN_WIDTH: Final = 40
+_MAX_BYTES: Final = 64_000_000
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -55,9 +56,13 @@ def read_bytes(path: Path) -> bytes:
     from conformance.core.errors import UsageError
 
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(error.strerror or "cannot be read", where=str(path)) from None
+    if len(data) > _MAX_BYTES:
+        raise UsageError(f"has more than {_MAX_BYTES:,} bytes", where=str(path))
+    return data
 
 
 def today() -> str:

@@ -119,4 +119,17 @@ def _click_type(option: Option) -> Any:
         return click.Choice(option.choices)
     if option.kind is Kind.PATH:
         return click.Path(path_type=Path)
-    return WorkersType() if option.kind is Kind.WORKERS else str
+    if option.kind is Kind.WORKERS:
+        return WorkersType()
+    return str if option.repeatable else _TextType()
+
+
+class _TextType(click.ParamType):
+    """A text. An empty one is refused: `--base-url "$URL"` without that variable would certify another target."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        if not value:
+            raise UsageError("is empty", where=param.opts[0] if param else "", hint="is a variable not set?")
+        return str(value)

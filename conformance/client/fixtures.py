@@ -351,7 +351,7 @@ def _load(fixture: Fixture, directory: Path) -> Callable[..., Any]:
 
 def _module(path: Path) -> ModuleType:
     path = path.resolve()
-    name = f"conformance_fixtures_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    name = f"conformance_fixtures_{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:

@@ -19,6 +19,9 @@ _MAX_FIELD: Final = 64 * 1024
 _MAX_FIELDS: Final = 4096
 _MAX_HEAD: Final = 1024 * 1024
 """Maximum number of bytes before the end of an answer's header section, interim answers included."""
+_INFLATED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_MAX_CODINGS: Final = 3
+"""Maximum number of codings of one body that are undone."""
 _WITHOUT_LENGTH: Final = frozenset({"CONNECT", "GET", "HEAD", "OPTIONS", "TRACE"})
 """A request of another method without content says so (RFC 9110 section 8.6)."""
 _HEAD: Final = re.compile(
@@ -151,7 +154,8 @@ class HttpConnection(asyncio.Protocol):
         self._status = 0
         self._head_size = 0
         self._in_head = True
-        self._inflater: Inflater | None = None
+        self._inflaters: list[Inflater] = []
+        """For the codings of the body, the one that was applied last first."""
         self._encoding = ""
         self._body = bytearray()
         self._length = 0
@@ -241,11 +245,12 @@ class HttpConnection(asyncio.Protocol):
             self._headers.clear()
             return
         self._in_head = False
-        for name, value in self._headers:
-            if name.lower() == b"content-encoding":
-                self._encoding = value.decode("latin-1").strip().lower()
-        if self._encoding in ("gzip", "x-gzip", "deflate"):
-            self._inflater = Inflater()
+        fields = [value.decode("latin-1") for name, value in self._headers if name.lower() == b"content-encoding"]
+        codings = [coding for word in ",".join(fields).split(",") if (coding := word.strip().lower())]
+        codings = [coding for coding in codings if coding != "identity"]
+        if len(codings) <= _MAX_CODINGS and _INFLATED.issuperset(codings):  # in the order of RFC 9110 section 8.4
+            self._encoding = ", ".join(codings)
+            self._inflaters = [Inflater() for _ in codings]
         if self._method in ("CONNECT", "HEAD"):  # no body follows (RFC 9112 section 6.3)
             self._complete()
 
@@ -253,7 +258,9 @@ class HttpConnection(asyncio.Protocol):
         if self._answer is None or self._answer.done():
             return
         room = self._max_body - self._length + 1
-        chunk = self._inflater.feed(chunk, room) if self._inflater else chunk[:room]
+        for inflater in self._inflaters:
+            chunk = inflater.feed(chunk, room)
+        chunk = chunk[:room]
         self._body += chunk
         self._length += len(chunk)
         if self._length > self._max_body:
@@ -271,7 +278,7 @@ class HttpConnection(asyncio.Protocol):
         if self._answer is None or self._answer.done():
             return
         truncated = self._length > self._max_body
-        if self._inflater is not None and not (truncated or self._inflater.complete):
+        if not (truncated or all(inflater.complete for inflater in self._inflaters)):
             self._fail(MalformedAnswer(f"its {self._encoding} stream ends too early"))
             return
         body = bytes(memoryview(self._body)[: self._max_body])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -90,7 +91,10 @@ class _Attempt:
             self._set_problem(problem, "is this its address, and reachable from here?")
             return False
         except OSError as error:
-            self._set_problem(f"cannot connect: {_describe(error)}", "is the service running, and is this its address?")
+            hint = "is the service running, and is this its address?"
+            if isinstance(error, ssl.SSLCertVerificationError):
+                hint = "[tls] ca_file names the CA to trust, and base_url a name of the certificate"
+            self._set_problem(f"cannot connect: {_describe(error)}", hint)
             return False
         try:
             return bool(await pool.get_status(connection, target, _HEADERS, self._timeout_s))

@@ -22,6 +22,9 @@ from conformance.profile.source import raise_first, read_toml
 from conformance.profile.structure import structure_problems
 from conformance.profile.substitute import Substitution
 
+_MAX_DEPTH = 200
+"""Tables and arrays within each other: more would exceed the recursion limit of what reads them."""
+
 
 def load_profile(
     path: str | Path, *, base_url: str | None = None, variables: Mapping[str, str] | None = None
@@ -56,7 +59,7 @@ def _load(
     base_url: str | None,
     variables: Mapping[str, str] | None,
 ) -> Profile:
-    original: dict[str, Any] = _as_json(source)
+    original: dict[str, Any] = _as_json(source, "" if path is None else str(path))
     document, exclusions = extract_exclusions(original)
     raise_first([*exclusions.problems, *structure_problems(document)], original, path, text)
     if base_url is not None:
@@ -75,12 +78,14 @@ def _load(
     return build(filled, directory=directory, path=path, schemas=schemas, digest=digest, exclusions=exclusions)
 
 
-def _as_json(value: Any) -> Any:
-    """A deep copy with TOML's dates as strings."""
+def _as_json(value: Any, where: str, depth: int = 0) -> Any:
+    """A deep copy with TOML's dates as strings. Raises ProfileError with its place `where`."""
+    if depth > _MAX_DEPTH:
+        raise ProfileError("is nested too deeply", where=where, hint=f"at most {_MAX_DEPTH} tables and arrays")
     if isinstance(value, Mapping):
-        return {str(name): _as_json(item) for name, item in value.items()}
+        return {str(name): _as_json(item, where, depth + 1) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_as_json(item) for item in value]
+        return [_as_json(item, where, depth + 1) for item in value]
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     return value

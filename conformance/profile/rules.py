@@ -6,10 +6,13 @@ Every function takes the whole document, which must be valid by `structure`, and
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from re import _constants as kinds  # type: ignore[attr-defined,unused-ignore] # see conformance.client.pattern
+from re import _parser as parser  # type: ignore[attr-defined,unused-ignore]
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,6 +30,10 @@ Document = Mapping[str, Any]
 _URL_START = re.compile(r"https?://[^/\s]|\{[^{}.]+\.[^{}]+\}")
 """A fixture's member may be a whole URL, which is validated when it is called."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+_REPEATS = (kinds.MAX_REPEAT, kinds.MIN_REPEAT, kinds.POSSESSIVE_REPEAT)
+_MOST_REPEATED = 4_096
+"""A pattern that demands more would take time and memory without end, and no header carries such a key."""
 
 
 def rule_problems(document: Document, *, directory: Path, contract: Contract) -> Iterator[Problem]:
@@ -134,7 +141,7 @@ def reference_problems(
     }
     for key, name, declared in walk(document, schema or facts_schema(), schema):
         kind = declared.get("x-refers-to", "")
-        if kind == "file" and not (directory / name).is_file():
+        if kind == "file" and not os.path.isfile(directory / name):  # noqa: PTH113 - Path.is_file raises on a long name
             yield Problem(key, f"{directory / name} is no file")
         elif name and kind in known and name not in known[kind]:
             hint = nearest(name, known[kind]) or ("add it to [credentials]" if kind == "credential" else "")
@@ -165,11 +172,7 @@ def _idempotency(document: Document) -> Iterator[Problem]:
         yield Problem(("idempotency", "name"), f"{table['name']!r} is not a header name")
     form = table.get("format", "any")
     if not isinstance(form, str):
-        try:
-            re.compile(form["pattern"])
-        except (re.error, RecursionError, OverflowError) as error:
-            message = f"{form['pattern'][:200]!r} is no regular expression: {error}"
-            yield Problem(("idempotency", "format", "pattern"), message)
+        yield from _pattern(form["pattern"])
     if form == "any" and "format" in table and "other_format" in table:
         yield Problem(("idempotency", "other_format"), 'with format = "any" there is no key of another format')
     if 200 not in table.get("kept", [200]):
@@ -180,6 +183,28 @@ def _idempotency(document: Document) -> Iterator[Problem]:
         yield Problem(("idempotency", "written"), "must hold {key} once, and no other brace")
     elif table["carrier"] == "header" and not (rest.isascii() and (rest.isprintable() or not rest)):
         yield Problem(("idempotency", "written"), "is not valid in a header")
+
+
+def _pattern(pattern: str) -> Iterator[Problem]:
+    key = ("idempotency", "format", "pattern")
+    try:
+        re.compile(pattern)
+        count = _repetition_count(parser.parse(pattern))
+    except (re.error, RecursionError, OverflowError) as error:
+        yield Problem(key, f"{pattern[:200]!r} is no regular expression: {error}")
+        return
+    if count > _MOST_REPEATED:
+        yield Problem(key, f"{pattern[:200]!r} demands {count:,} repetitions", f"at most {_MOST_REPEATED:,}")
+
+
+def _repetition_count(part: Any, times: int = 1) -> int:
+    """How often some part of a parsed regular expression is repeated at least: a key is made of all of them."""
+    if isinstance(part, tuple) and part[:1] and part[0] in _REPEATS:
+        low, _, inner = part[1]
+        return _repetition_count(inner, times * max(low, 1))
+    if isinstance(part, (tuple, list, parser.SubPattern)):
+        return max([times, *(_repetition_count(inner, times) for inner in part)])
+    return times
 
 
 def _operations(document: Document, contract: Contract) -> Iterator[Problem]:

@@ -28,6 +28,8 @@ _Yaml.yaml_implicit_resolvers = {
     first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith((":timestamp", ":bool"))]
     for first, resolvers in _Yaml.yaml_implicit_resolvers.items()
 }
+_KNOWN_DIALECT = re.compile(r"https?://json-schema\.org/(?:draft-0[467]|draft/(?:2019-09|2020-12))/schema#?")
+_DIALECT_OF_OPENAPI = "https://spec.openapis.org/oas/3."
 _MAX_VALUES = 1_000_000
 _BOOLEAN = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
 _Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOLEAN, list("tTfF"))
@@ -40,6 +42,7 @@ def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable
     """
     document = read_document(path)
     check_limits(document, str(path))
+    document = _without_dialect_of_openapi(document)
     base, declared = _find_schemas(document, path)
     translate = not str(document.get("openapi", "")).startswith("3.1")
     found = {}
@@ -176,6 +179,29 @@ def _refs(value: Any) -> Iterator[str]:
             yield from _refs(item)
 
 
+def _dialects(value: Any) -> Iterator[str]:
+    """Every `$schema` within a schema."""
+    if isinstance(value, dict):
+        if isinstance(value.get("$schema"), str):
+            yield value["$schema"]
+        for item in value.values():
+            yield from _dialects(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _dialects(item)
+
+
+def _without_dialect_of_openapi(value: Any) -> Any:
+    """A schema without OpenAPI 3.1's `$schema`: its dialect is JSON Schema 2020-12 and some annotations."""
+    if isinstance(value, dict):
+        return {
+            name: _without_dialect_of_openapi(item)
+            for name, item in value.items()
+            if not (name == "$schema" and isinstance(item, str) and item.startswith(_DIALECT_OF_OPENAPI))
+        }
+    return [_without_dialect_of_openapi(item) for item in value] if isinstance(value, list) else value
+
+
 def _translate(schema: Any) -> Any:
     """OpenAPI 3.0's dialect as JSON Schema 2020-12: `nullable`, and exclusive bounds that are true or false."""
     if isinstance(schema, list):
@@ -206,6 +232,10 @@ def _check(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
     try:
         for name, schema in schemas.items():
             schema_name = name
+            for dialect in _dialects(schema):
+                if not _KNOWN_DIALECT.fullmatch(dialect):  # the validator would fetch it
+                    problem = f"schema {name} has the $schema {dialect}, which is not known"
+                    raise ProfileError(problem, where=str(path), hint="leave it out: JSON Schema 2020-12 is assumed")
             jsonschema_rs.meta.validate(schema)
             for ref in _refs(schema):
                 if not ref.startswith("#"):

@@ -81,9 +81,11 @@ def _from_file(path: Path, where: str) -> str:
         secret = content.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise ProfileError(f"{path} is not UTF-8", where=where) from None
-    except OSError as error:
-        place = path if path.suffix or path.exists() else "the file named there"  # it may be the secret itself
-        raise ProfileError(f"{place} cannot be read: {error.strerror}", where=where) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in its name
+        exists = os.path.exists(path)  # noqa: PTH110 - Path.exists raises on a long name
+        place = path if path.suffix or exists else "the file named there"  # it may be the secret itself
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise ProfileError(f"{place} cannot be read: {problem}", where=where) from None
     if not secret:
         raise ProfileError(f"{path} is empty", where=where)
     return secret

@@ -18,6 +18,7 @@ Key = tuple[str | int, ...]
 _HEADER = re.compile(r"\s*(\[\[?)")
 _MAX_LISTED = 12
 _LINES_DEPTH = 2
+_MAX_BYTES = 16_000_000
 _MAX_LINES = 2_000
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -74,7 +75,11 @@ def _one_line(text: str) -> str:
 def read_toml(path: Path, missing: str = "--profile takes the path of a TOML file") -> tuple[str, dict[str, Any]]:
     """The text and the document. Raises ProfileError where the file cannot be read or is no TOML."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise ProfileError(f"has more than {_MAX_BYTES:,} bytes", where=str(path), hint=missing)
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")  # editors on Windows write a byte order mark
     except UnicodeDecodeError as error:
         raise ProfileError("is not UTF-8", where=str(path)) from error
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import replace
 from hashlib import sha256
@@ -203,7 +204,7 @@ def _require_verdict(progress: ProgressLine, status: int, hint: str = "") -> Non
 
 def _cache_folder(profile: Path) -> Path:
     """The folder of pytest's cache, with the last failures: one for each profile."""
-    folder_name = f"{profile.stem}-{sha256(str(profile.resolve()).encode()).hexdigest()[:12]}"
+    folder_name = f"{profile.stem}-{sha256(os.fsencode(profile.resolve())).hexdigest()[:12]}"
     return cache_directory() / folder_name
 
 

@@ -23,6 +23,7 @@ _CRASH_FILE: Final = "suite-error.txt"
 _FIRST_LINE_S: Final = 2.0
 _LINE_EVERY_S: Final = 5.0
 _GOOD: Final = "green"
+_WIDTH: Final = 80
 _BAD: Final = "red"
 
 
@@ -162,4 +163,6 @@ class _Console(Console):
 
 def make_console(file: IO[str] | None = None) -> Console:
     """The console of a run, on standard output or another stream."""
-    return _Console(file=file or sys.stdout, soft_wrap=True)
+    columns = os.environ.get("COLUMNS")
+    width = _WIDTH if columns and not columns.strip("0") else None  # rich prints nothing at all in 0 columns
+    return _Console(file=file or sys.stdout, soft_wrap=True, width=width)

@@ -9,7 +9,7 @@ import urllib.parse
 import zlib
 from typing import Any
 
-from tests.hostile.registry import INCOMPLETE, NONCONFORMANT, OPEN, answer
+from tests.hostile.registry import NONCONFORMANT, OPEN, answer
 from tests.hostile.wire import Answered, Arrived, Talk
 
 BROKEN = {NONCONFORMANT}
@@ -54,6 +54,9 @@ async def two_gib(talk: Talk, arrived: Arrived, answered: Answered) -> None:
 
 BOMB = gzip.compress(b"[" * 10 * MIB, 9)
 """10 MiB of brackets for each 10 KB; many members of it are one stream (RFC 1952 section 2.2)."""
+
+
+BOMB_IN_GZIP = gzip.compress(BOMB * 100, 9)
 
 
 @answer("gzip bomb", whole=True, always=BROKEN, sometimes=BROKEN)
@@ -102,6 +105,55 @@ async def chunk_extension(talk: Talk, arrived: Arrived, answered: Answered) -> N
 async def trailers(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.head(CHUNKED) + b"2\r\n{}\r\n0\r\n")
     await talk.flood(b"X-Trailer: b\r\n" * 1000)
+
+
+@answer("trailer that does not end", sometimes=OPEN)
+async def trailer(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    await talk.write(answered.head(CHUNKED) + b"2\r\n{}\r\n0\r\nX-Trailer: ")
+    await talk.flood(b"b" * 65536)
+
+
+@answer("gzip members without content", always=OPEN, sometimes=OPEN)
+async def members_of_nothing(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    await talk.write(answered.head("Content-Encoding: gzip", "Connection: close"))
+    await talk.flood(gzip.compress(b"") * 3000)
+
+
+@answer("name in a gzip header that does not end", sometimes=OPEN)
+async def gzip_name(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    await talk.write(answered.head("Content-Encoding: gzip", "Connection: close") + b"\x1f\x8b\x08\x08" + bytes(6))
+    await talk.flood(b"n" * 65536)
+
+
+@answer("a header without end behind each answer", sometimes=OPEN)
+async def behind(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    await talk.write(answered.raw + b"HTTP/1.1 200 OK\r\nX-Long: ")
+    await talk.flood(b"b" * 65536)
+
+
+@answer("lengths that are none", sometimes=OPEN)
+async def odd_lengths(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    odd = ("1e3", "+5", "0x10", "5,5", "9" * 40, "", "\xb2", "5 5", "-0")
+    talk.shared.counts["lengths"] += 1
+    await talk.write(answered.head(f"Content-Length: {odd[talk.shared.counts['lengths'] % len(odd)]}") + answered.body)
+
+
+@answer("a length and chunks", sometimes=OPEN)
+async def both_framings(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    await talk.write(answered.head("Content-Length: 3", CHUNKED) + b"5\r\n{}abc\r\n0\r\n\r\n" + answered.raw)
+
+
+@answer("gzip seven times", sometimes=BROKEN)
+async def gzip_often(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    coded = answered.body
+    for _ in range(7):
+        coded = gzip.compress(coded)
+    await body(talk, answered, coded, *[("Content-Encoding", "gzip")] * 7)
+
+
+@answer("gzip bomb in gzip", always=BROKEN, sometimes=BROKEN)
+async def bomb_in_gzip(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    await body(talk, answered, BOMB_IN_GZIP, ("Content-Encoding", "gzip, gzip"))
 
 
 @answer("encoding that lies", always=OPEN, sometimes=OPEN)
@@ -205,6 +257,11 @@ async def bom(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, b"\xef\xbb\xbf" + answered.body)
 
 
+@answer("UTF-16", sometimes=BROKEN)
+async def utf16(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    await body(talk, answered, answered.body.decode().encode("utf-16"))
+
+
 @answer("NaN", whole=True, always=BROKEN, sometimes=BROKEN)
 async def nan(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, answered.body[:-1] + b',"x":[NaN,Infinity,-Infinity]}')
@@ -264,7 +321,7 @@ async def half_traces(talk: Talk, arrived: Arrived, answered: Answered) -> None:
 LATER = b'{"error":{"code":"rate_limited","message":"Later."},"requestId":"req_1"}'
 
 
-@answer("429 with a Retry-After of a day", whole=True, always={INCOMPLETE}, sometimes=OPEN)
+@answer("429 with a Retry-After of a day", whole=True, always=OPEN, sometimes=OPEN)
 async def a_day(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(Answered(429, body=LATER).with_header(("Retry-After", "86400")).raw)
 
@@ -273,6 +330,24 @@ async def a_day(talk: Talk, arrived: Arrived, answered: Answered) -> None:
 async def odd_retry(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     odd = "9" * 30_000 if talk.answers % 2 else "Mon, 99 Foo 99999999999999 99:99:99 +9999999999999"
     await talk.write(Answered(429, body=LATER).with_header(("Retry-After", odd)).raw)
+
+
+@answer("429 with a Retry-After out of range", sometimes=OPEN)
+async def far_retry(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    odd = (
+        "-5",
+        "1e9",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "Mon, 01 Jan 0001 00:00:00 +2359",
+        "\u0663",
+        "inf",
+        "nan",
+        "0x5",
+    )
+    talk.shared.counts["retries"] += 1
+    retry = odd[talk.shared.counts["retries"] % len(odd)].encode().decode("latin-1")
+    late = ("Date", "Fri, 31 Dec 9999 23:59:59 -2359")
+    await talk.write(Answered(429, body=LATER).with_header(("Retry-After", retry), late).raw)
 
 
 @answer("DPoP nonces without end", sometimes=OPEN)
@@ -284,6 +359,26 @@ async def nonces(talk: Talk, arrived: Arrived, answered: Answered) -> None:
 
 
 # Elsewhere
+
+
+@answer("ids that lead elsewhere", whole=True, sometimes=OPEN)
+async def ids(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    host = talk.shared.elsewhere.removeprefix("http://")
+    odd = (
+        f"//{host}/",
+        f"{talk.shared.elsewhere}/?x=",
+        f"@{host}/",
+        "../../../..",
+        "{env.HOME}",
+        "{cart.id}",
+        "{answer:/data/id}",
+    )
+    odd += ("{unique}", "{{", "}", "%", "%00", "\r\nX-Injected: 1", "a" * 100_000, "", "?#", "\ud800", ".", "\u2028")
+    talk.shared.counts["ids"] += 1
+    other = odd[talk.shared.counts["ids"] % len(odd)]
+    await talk.write(
+        answered.with_value(lambda value: mapped(value, lambda old: other if isinstance(old, str) else old)).raw
+    )
 
 
 @answer("redirect to another host", whole=True, always=BROKEN, sometimes=BROKEN)

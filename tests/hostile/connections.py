@@ -138,6 +138,19 @@ async def endless_continue(talk: Talk, arrived: Arrived, answered: Answered) -> 
     await talk.flood(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
 
 
+@answer("an interim answer each half second", sometimes={INCOMPLETE})
+async def slow_interim(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    for _ in range(100):
+        await talk.write(b"HTTP/1.1 102 Processing\r\n\r\n")
+        await asyncio.sleep(0.5)
+
+
+@answer("a reason that does not end", always=NEVER, sometimes={INCOMPLETE})
+async def long_reason(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    await talk.write(b"HTTP/1.1 200 ")
+    await talk.flood(b"O" * 65536)
+
+
 @answer("headers a byte a second", sometimes={INCOMPLETE})
 async def slow_headers(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.trickle(answered.raw)

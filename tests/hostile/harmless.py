@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 
 from tests.hostile.registry import CONFORMANT, MODES, Mode, _behind, answer
 from tests.hostile.wire import Answered, Arrived, Talk
@@ -79,6 +80,49 @@ async def tiny_chunks(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     """How a body is cut into chunks means nothing (RFC 9112 section 7.1)."""
     chunks = b"".join(b"1;x=y\r\n" + answered.body[at : at + 1] + b"\r\n" for at in range(len(answered.body)))
     await talk.write(answered.head("Transfer-Encoding: chunked") + chunks + b"0\r\nX-Trailer: 1\r\n\r\n")
+
+
+@answer("offers of an upgrade", harmless=True)
+async def upgrades(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    """A server may tell in any answer which protocols it knows (RFC 9110 section 7.8)."""
+    await talk.write(framed(answered, "Upgrade: h2c, websocket", "Connection: Upgrade", 'Alt-Svc: h3=":443"'))
+
+
+@answer("HTTP/1.0", harmless=True)
+async def old_version(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    """The body ends with the connection (RFC 9112 section 6.3)."""
+    await talk.write(answered.head().replace(b"HTTP/1.1", b"HTTP/1.0", 1) + answered.body)
+    talk._writer.close()
+
+
+@answer("gzip in pieces", harmless=True)
+async def zipped(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    """Several members in odd chunks, coded twice, with trailers (RFC 9110 section 8.4: codings are listed in order)."""
+    half = len(answered.body) // 2
+    coded = gzip.compress(answered.body[:half]) + gzip.compress(b"") + gzip.compress(answered.body[half:])
+    coded = gzip.compress(coded)
+    chunks = b"".join(b'%x;a="b"\r\n%s\r\n' % (len(part), part) for part in (coded[:1], coded[1:2], coded[2:]))
+    await talk.write(
+        answered.head("Transfer-Encoding: Chunked", "Content-Encoding: GZip, identity", "Content-Encoding: x-gzip")
+        + chunks
+        + b"000\r\nX: 1\r\n\r\n"
+    )
+
+
+@answer("empty lines between answers", harmless=True)
+async def empty_lines(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    """Old servers end a body with a line end that belongs to nothing (RFC 9112 section 2.2)."""
+    await talk.write(framed(answered) + b"\r\n")
+
+
+@answer("odd spellings of headers", harmless=True)
+async def odd_spellings(talk: Talk, arrived: Arrived, answered: Answered) -> None:
+    """Names are case-insensitive, blanks around values mean nothing, and a charset is a parameter (RFC 9110)."""
+    odd = tuple(
+        (name.swapcase(), f" \t{value}\t ") for name, value in answered.headers if name.lower() != "content-type"
+    )
+    kind = () if not answered.body else (("CONTENT-type", 'Application/JSON ;Charset="UTF-8"'),)
+    await talk.write(answered.but(headers=(*odd, *kind, ("Content-Encoding", "identity")), reason="").raw)
 
 
 async def everything(talk: Talk, arrived: Arrived, answered: Answered) -> None:

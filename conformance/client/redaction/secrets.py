@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from sys import intern
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from conformance.client.redaction.encodings import ESCAPES, MIN_LENGTH, UnescapedText, base32_forms, forms
@@ -27,6 +27,7 @@ from conformance.client.redaction.fragments import (
     shared_spans,
 )
 from conformance.client.redaction.marks import Marks
+from conformance.client.redaction.numbered_text import NumberedText
 from conformance.client.redaction.wide_text import WideText
 
 __all__ = ["MIN_LENGTH", "WHOLE_HEADERS", "Secrets", "clean_with_all", "forms", "is_secret_name", "without_tail"]
@@ -58,6 +59,9 @@ _JWT: Final = re.compile(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]{16,})?")
 """A JWT in compact form (RFC 7515 section 3.1): a proof or an access token of any origin."""
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
 """Headers whose value is never written."""
+
+
+_View: TypeAlias = NumberedText | UnescapedText | WideText
 
 
 class _Spelling(NamedTuple):
@@ -268,7 +272,7 @@ class Secrets:
             blocks = blocks_of(unescaped)
             escaped_matches = bool(self._find_in(unescaped, blocks))
             may_have_fragments = may_have_fragments or self._fragments.may_occur_among(blocks)
-        if "\0" in joined_text or "\0" in unescaped:
+        if "\0" in joined_text or "\0" in unescaped or NumberedText(joined_text).text:
             may_have_fragments = True
         if not (forms or escaped_matches or may_have_fragments) and _without_secret_members(joined_text) == joined_text:
             for text in new:
@@ -313,12 +317,13 @@ class Secrets:
 
     def _spans_of_views(self, text: str) -> Iterator[Span]:
         """The places in a text of secrets that show when its escapes are decoded, or its NULs removed."""
+        yield from _original_spans(self._spans(numbered := NumberedText(text)), numbered)
         yield from _original_spans(self._spans(wide := WideText(text)), wide)
         yield from _original_spans(self._spans(unescaped := UnescapedText(text)), unescaped)
         wide = WideText(unescaped.text)
         yield from _original_spans(_original_spans(self._spans(wide), wide), unescaped)
 
-    def _spans(self, view: UnescapedText | WideText) -> Iterator[Span]:
+    def _spans(self, view: _View) -> Iterator[Span]:
         if view.text:
             yield from (Span(*at, item.label) for item in self._find_in(view.text) for at in item.spans(view.text))
             yield from self._fragments.spans(view.text)
@@ -341,7 +346,7 @@ class Secrets:
         return value
 
 
-def _original_spans(spans: Iterable[Span], view: UnescapedText | WideText) -> Iterator[Span]:
+def _original_spans(spans: Iterable[Span], view: _View) -> Iterator[Span]:
     return (Span(*view.span(start, end), label) for start, end, label in spans)
 
 

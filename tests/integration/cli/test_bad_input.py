@@ -92,6 +92,32 @@ BAD = {
     "schema file missing": (schemas(None), 2, ["schemas.file", "shapes.yaml"]),
     "schema file no YAML": (schemas("{ [ }"), 2, ["shapes.yaml"]),
     "schema invalid": (schemas("PublicErrorResponse: { type: 12 }\n"), 2, ["shapes.yaml", "PublicErrorResponse"]),
+    "schema that lies elsewhere": (
+        schemas('PublicErrorResponse: { "$schema": "http://127.0.0.1:9/dialect", type: object }\n'),
+        2,
+        ["shapes.yaml", "$schema", "leave it out"],
+    ),
+    "schema file with a long name": (
+        with_profile(f'{MINIMAL}[schemas]\nfile = "{"a/" * 5000}"\n'),
+        2,
+        ["schemas.file"],
+    ),
+    "secret file with a long name": (
+        with_profile(f'{MINIMAL}[credentials.full]\nscopes = []\nsecret = {{ file = "{"a" * 300}" }}\n'),
+        2,
+        ["credentials.full.secret", "too long"],
+    ),
+    "pattern without end": (
+        with_profile(
+            f'{MINIMAL}[idempotency]\ncarrier = "header"\nname = "K"\nformat = {{ pattern = "(a{{9999}}){{9999}}" }}\n'
+        ),
+        2,
+        ["idempotency.format.pattern", "99,980,001 repetitions"],
+    ),
+    "tables in tables": (with_profile(f"{MINIMAL}[{'a.' * 5000}a]\n"), 2, ["mine.toml", "nested too deeply"]),
+    "arrays in arrays": (with_profile(f"{MINIMAL}[variables]\nx = {'[' * 250}{']' * 250}\n"), 2, ["nested too deeply"]),
+    "profile without end": (lambda desk: ["run", "--profile", "/dev/zero"], 2, ["/dev/zero", "16,000,000 bytes"]),
+    "target that is empty": (base_url(""), 2, ["--base-url", "empty", "variable"]),
     "variable without value": (
         lambda desk: [*with_profile(MINIMAL)(desk), "--var", "control"],
         2,

@@ -1,0 +1,38 @@
+"""A run where its folder or its terminal is odd."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import REFERENCE, Desk, shared_reference
+
+pytestmark = pytest.mark.e2e
+
+
+def test_a_folder_whose_name_is_no_utf8(tmp_path: Path) -> None:
+    """As from an old archive, or any other than ASCII in the locale C: no error of the suite."""
+    place = Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xff\xe9"))
+    try:
+        place.mkdir()
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    for file in (REFERENCE, REFERENCE.with_name("reference.schemas.yaml")):
+        shutil.copy(file, place)
+    desk = Desk(tmp_path, shared_reference())
+    given = ["--profile", place / REFERENCE.name, *desk.target()[2:], "--report-dir", place / "out"]
+    done = desk.conformance("run", *given, "-k", "check_not_found", "-q")
+    assert done.code == 3, done.text
+    assert (place / "out" / "report.html").stat().st_size
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "none"])
+def test_a_terminal_of_no_width_still_shows_the_verdict(tmp_path: Path, columns: str) -> None:
+    """Serial consoles and some pipelines say that they have 0 columns."""
+    desk = Desk(tmp_path, shared_reference(), {"COLUMNS": columns})
+    done = desk.conformance("run", *desk.target(), "-k", "check_not_found", "-q")
+    assert done.code == 3
+    assert "INCOMPLETE" in done.out
