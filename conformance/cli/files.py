@@ -53,6 +53,7 @@ def write_text(path: Path | None, text: str) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
+    """The content of a file. Raises UsageError if it cannot be read, or is larger than any file of the suite."""
     from conformance.core.errors import UsageError
 
     try:

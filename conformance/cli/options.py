@@ -30,6 +30,17 @@ class WorkersType(click.ParamType):  # type: ignore[type-arg]  # generic from cl
         return value
 
 
+class NonEmptyTextType(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """A text. With `--base-url "$URL"`, where that variable is not set, the run would test the profile's base URL."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        if not value:
+            raise UsageError("is empty", where=param.opts[0] if param else "", hint="is a variable not set?")
+        return value
+
+
 class _RepeatableOption(click.Option):
     """An option whose environment variable holds several words, split as in a shell."""
 
@@ -121,15 +132,4 @@ def _click_type(option: Option) -> Any:
         return click.Path(path_type=Path)
     if option.kind is Kind.WORKERS:
         return WorkersType()
-    return str if option.repeatable else _TextType()
-
-
-class _TextType(click.ParamType):
-    """A text. An empty one is refused: `--base-url "$URL"` without that variable would certify another target."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
-        if not value:
-            raise UsageError("is empty", where=param.opts[0] if param else "", hint="is a variable not set?")
-        return str(value)
+    return NonEmptyTextType() if option.kind is Kind.TEXT and option.is_target else str

@@ -19,9 +19,10 @@ _MAX_FIELD: Final = 64 * 1024
 _MAX_FIELDS: Final = 4096
 _MAX_HEAD: Final = 1024 * 1024
 """Maximum number of bytes before the end of an answer's header section, interim answers included."""
-_INFLATED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_CODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
+"""The content codings that are decoded; a body in another one is left as it is."""
 _MAX_CODINGS: Final = 3
-"""Maximum number of codings of one body that are undone."""
+"""Maximum number of codings of a body that is decoded."""
 _WITHOUT_LENGTH: Final = frozenset({"CONNECT", "GET", "HEAD", "OPTIONS", "TRACE"})
 """A request of another method without content says so (RFC 9110 section 8.6)."""
 _HEAD: Final = re.compile(
@@ -155,7 +156,7 @@ class HttpConnection(asyncio.Protocol):
         self._head_size = 0
         self._in_head = True
         self._inflaters: list[Inflater] = []
-        """For the codings of the body, the one that was applied last first."""
+        """As many as the body has content codings. Each reads any of them, so that their order does not matter."""
         self._encoding = ""
         self._body = bytearray()
         self._length = 0
@@ -246,9 +247,9 @@ class HttpConnection(asyncio.Protocol):
             return
         self._in_head = False
         fields = [value.decode("latin-1") for name, value in self._headers if name.lower() == b"content-encoding"]
-        codings = [coding for word in ",".join(fields).split(",") if (coding := word.strip().lower())]
-        codings = [coding for coding in codings if coding != "identity"]
-        if len(codings) <= _MAX_CODINGS and _INFLATED.issuperset(codings):  # in the order of RFC 9110 section 8.4
+        words = [word.strip().lower() for word in ",".join(fields).split(",")]  # a list (RFC 9110 section 8.4)
+        codings = [word for word in words if word not in ("", "identity")]
+        if len(codings) <= _MAX_CODINGS and _CODINGS.issuperset(codings):
             self._encoding = ", ".join(codings)
             self._inflaters = [Inflater() for _ in codings]
         if self._method in ("CONNECT", "HEAD"):  # no body follows (RFC 9112 section 6.3)

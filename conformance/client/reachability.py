@@ -93,7 +93,7 @@ class _Attempt:
         except OSError as error:
             hint = "is the service running, and is this its address?"
             if isinstance(error, ssl.SSLCertVerificationError):
-                hint = "[tls] ca_file names the CA to trust, and base_url a name of the certificate"
+                hint = "state its CA in [tls] ca_file, and in base_url a name that the certificate holds"
             self._set_problem(f"cannot connect: {_describe(error)}", hint)
             return False
         try:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import threading
-import time
 from collections.abc import Sequence
-from typing import Final
+from typing import IO, Final
 
 _CHUNK: Final = 64 * 1024
-_POLL_S: Final = 0.02
-_GRACE_S: Final = 0.2
-"""How long the rest of the output is waited for when a program has ended: what it has started may keep it open."""
+_GRACE_S: Final = 0.5
+"""The wait for the rest of the output of a program that has ended: a process that it has started may keep it open."""
 
 
 class TooMuchOutput(Exception):
@@ -21,44 +19,36 @@ class TooMuchOutput(Exception):
 def run(command: Sequence[str], timeout_s: float, max_bytes: int) -> tuple[int, bytes]:
     """The exit code of a program, and what it printed until it ended; its error output is discarded.
 
-    What it has started may go on, and is not waited for: not when the program ends, and not when it is killed.
+    Processes that it has started, such as an agent that keeps keys, may go on, and are not waited for.
     Raises OSError and ValueError where it cannot be started, subprocess.TimeoutExpired, and TooMuchOutput.
     """
-    until = time.monotonic() + timeout_s
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
     )
+    assert process.stdout is not None
+    output = bytearray()
+    reader = threading.Thread(target=_read, args=(process.stdout, output, max_bytes), name="output", daemon=True)
+    reader.start()
     try:
-        reader = _Reader(process, max_bytes)
-        ended_at = None
-        while not reader.ended.wait(_POLL_S):
-            now = time.monotonic()
-            if now > until:
-                raise subprocess.TimeoutExpired(command, timeout_s)
-            ended_at = ended_at or (now if process.poll() is not None else None)
-            if ended_at is not None and now > ended_at + _GRACE_S:
-                break
-        content = bytes(reader.content)
-        if len(content) > max_bytes:
-            raise TooMuchOutput
-        return process.wait(max(0.0, until - time.monotonic())), content
+        code = process.wait(timeout_s)
+        reader.join(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        if len(output) > max_bytes:  # and the program ignored that its output was closed
+            raise TooMuchOutput from None
+        raise
     finally:
         process.kill()
         process.wait()
+    if len(output) > max_bytes:
+        raise TooMuchOutput
+    return code, bytes(output)
 
 
-class _Reader:
-    """Reads the output of a process in a thread, which ends with the output."""
+def _read(file: IO[bytes], output: bytearray, max_bytes: int) -> None:
+    """Appends to `output` until the file ends, or more than `max_bytes` were read, and closes the file.
 
-    def __init__(self, process: subprocess.Popen[bytes], max_bytes: int) -> None:
-        self.content = bytearray()
-        self.ended = threading.Event()
-        self._process, self._max_bytes = process, max_bytes
-        threading.Thread(target=self._read, name="output", daemon=True).start()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as output:
-            while len(self.content) <= self._max_bytes and (chunk := output.read(_CHUNK)):
-                self.content += chunk
-        self.ended.set()
+    It runs in a thread, since a file that another process keeps open may never end.
+    """
+    with file:
+        while len(output) <= max_bytes and (chunk := file.read(_CHUNK)):
+            output += chunk

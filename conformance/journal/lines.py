@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -228,7 +229,18 @@ def decode(text: bytes, where: str = "journal", number: int = 1) -> Line:
         raise _line_error(text, number, where, str(error)) from None
     except (ValueError, RecursionError):
         raise NoJson from None
+    if isinstance(line, RunStarted) and not _has_time_zone(line.started_at):
+        problem = f"started_at is {line.started_at[:40]!r}, which is no time with a time zone"
+        raise JournalError(f"line {number} does not fit the schema: {problem}", where=where)
     return line
+
+
+def _has_time_zone(text: str) -> bool:
+    """Whether a text is a time in the format of ISO 8601 with a time zone."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _line_error(text: bytes, number: int, where: str, problem: str) -> JournalError:

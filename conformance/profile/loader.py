@@ -23,7 +23,7 @@ from conformance.profile.structure import structure_problems
 from conformance.profile.substitute import Substitution
 
 _MAX_DEPTH = 200
-"""Tables and arrays within each other: more would exceed the recursion limit of what reads them."""
+"""Maximum nesting of tables and arrays: deeper ones exceed the recursion limit of the functions that read them."""
 
 
 def load_profile(
@@ -79,7 +79,7 @@ def _load(
 
 
 def _as_json(value: Any, where: str, depth: int = 0) -> Any:
-    """A deep copy with TOML's dates as strings. Raises ProfileError with its place `where`."""
+    """A deep copy with TOML's dates as strings. Raises ProfileError, with `where` as its place, on deep nesting."""
     if depth > _MAX_DEPTH:
         raise ProfileError("is nested too deeply", where=where, hint=f"at most {_MAX_DEPTH} tables and arrays")
     if isinstance(value, Mapping):

@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from re import _constants as kinds  # type: ignore[attr-defined,unused-ignore] # see conformance.client.pattern
-from re import _parser as parser  # type: ignore[attr-defined,unused-ignore]
 from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.contract import Contract
 from conformance.profile.behavior import scheme_of
 from conformance.profile.names import fixture_problems, placeholder_problems
+from conformance.profile.patterns import pattern_trouble
 from conformance.profile.render import ANSWER, MalformedPlaceholder, placeholders
 from conformance.profile.resources import FOREIGN
 from conformance.profile.schema import facts_schema, walk
@@ -30,10 +29,10 @@ Document = Mapping[str, Any]
 _URL_START = re.compile(r"https?://[^/\s]|\{[^{}.]+\.[^{}]+\}")
 """A fixture's member may be a whole URL, which is validated when it is called."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-
-_REPEATS = (kinds.MAX_REPEAT, kinds.MIN_REPEAT, kinds.POSSESSIVE_REPEAT)
-_MOST_REPEATED = 4_096
-"""A pattern that demands more would take time and memory without end, and no header carries such a key."""
+_MANAGED_HEADERS = frozenset(
+    {"authorization", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+)
+"""Headers that every request or its framing needs: as the header of idempotency keys they would be sent twice."""
 
 
 def rule_problems(document: Document, *, directory: Path, contract: Contract) -> Iterator[Problem]:
@@ -80,6 +79,10 @@ def url_trouble(url: str) -> str:
         usable = False
     if not usable or re.search(r"[\s\x00-\x1f\\]", url):
         return f"{_mask_credentials(url)!r} is not an http or https URL"
+    try:
+        str(parts.hostname).encode("idna")
+    except UnicodeError:
+        return f"{_mask_credentials(url)!r} has a host that is no valid name: each label has 1 to 63 characters"
     return ""
 
 
@@ -170,9 +173,11 @@ def _idempotency(document: Document) -> Iterator[Problem]:
         yield Problem(("idempotency",), f"lacks the key {needed}", f'carrier = "{table["carrier"]}" needs it')
     elif table["carrier"] == "header" and not _HEADER_NAME.fullmatch(table["name"]):
         yield Problem(("idempotency", "name"), f"{table['name']!r} is not a header name")
+    elif table["carrier"] == "header" and table["name"].lower() in _MANAGED_HEADERS:
+        yield Problem(("idempotency", "name"), f"{table['name']} cannot carry keys: the suite sends it itself")
     form = table.get("format", "any")
-    if not isinstance(form, str):
-        yield from _pattern(form["pattern"])
+    if not isinstance(form, str) and (trouble := pattern_trouble(form["pattern"])):
+        yield Problem(("idempotency", "format", "pattern"), trouble)
     if form == "any" and "format" in table and "other_format" in table:
         yield Problem(("idempotency", "other_format"), 'with format = "any" there is no key of another format')
     if 200 not in table.get("kept", [200]):
@@ -183,28 +188,6 @@ def _idempotency(document: Document) -> Iterator[Problem]:
         yield Problem(("idempotency", "written"), "must hold {key} once, and no other brace")
     elif table["carrier"] == "header" and not (rest.isascii() and (rest.isprintable() or not rest)):
         yield Problem(("idempotency", "written"), "is not valid in a header")
-
-
-def _pattern(pattern: str) -> Iterator[Problem]:
-    key = ("idempotency", "format", "pattern")
-    try:
-        re.compile(pattern)
-        count = _repetition_count(parser.parse(pattern))
-    except (re.error, RecursionError, OverflowError) as error:
-        yield Problem(key, f"{pattern[:200]!r} is no regular expression: {error}")
-        return
-    if count > _MOST_REPEATED:
-        yield Problem(key, f"{pattern[:200]!r} demands {count:,} repetitions", f"at most {_MOST_REPEATED:,}")
-
-
-def _repetition_count(part: Any, times: int = 1) -> int:
-    """How often some part of a parsed regular expression is repeated at least: a key is made of all of them."""
-    if isinstance(part, tuple) and part[:1] and part[0] in _REPEATS:
-        low, _, inner = part[1]
-        return _repetition_count(inner, times * max(low, 1))
-    if isinstance(part, (tuple, list, parser.SubPattern)):
-        return max([times, *(_repetition_count(inner, times) for inner in part)])
-    return times
 
 
 def _operations(document: Document, contract: Contract) -> Iterator[Problem]:

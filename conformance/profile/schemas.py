@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ _Yaml.yaml_implicit_resolvers = {
     first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith((":timestamp", ":bool"))]
     for first, resolvers in _Yaml.yaml_implicit_resolvers.items()
 }
-_KNOWN_DIALECT = re.compile(r"https?://json-schema\.org/(?:draft-0[467]|draft/(?:2019-09|2020-12))/schema#?")
-_DIALECT_OF_OPENAPI = "https://spec.openapis.org/oas/3."
+_JSON_SCHEMA_DIALECT = re.compile(r"https?://json-schema\.org/(?:draft-0[467]|draft/(?:2019-09|2020-12))/schema#?")
+_OPENAPI_DIALECT = "https://spec.openapis.org/oas/3."
 _MAX_VALUES = 1_000_000
 _BOOLEAN = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
 _Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOLEAN, list("tTfF"))
@@ -42,7 +42,6 @@ def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable
     """
     document = read_document(path)
     check_limits(document, str(path))
-    document = _without_dialect_of_openapi(document)
     base, declared = _find_schemas(document, path)
     translate = not str(document.get("openapi", "")).startswith("3.1")
     found = {}
@@ -52,7 +51,7 @@ def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable
             if name in names:
                 raise ProfileError(f"no schema {schema_name}", where=str(path), hint=nearest(schema_name, declared))
             continue
-        found[name] = _check(_bundle(document, base + pointer.join(schema_name), translate), base, path)
+        found[name] = _check(_bundle(document, base + pointer.join(schema_name), path, translate=translate), base, path)
     return found
 
 
@@ -142,7 +141,7 @@ def _find_schemas(document: dict[str, Any], path: Path) -> tuple[str, dict[str, 
     raise ProfileError("has no components.schemas", where=str(path))
 
 
-def _bundle(document: dict[str, Any], target: str, translate: bool) -> dict[str, Any]:
+def _bundle(document: dict[str, Any], target: str, path: Path, *, translate: bool) -> dict[str, Any]:
     """A schema that refers to `target`, with all schemas that `target` refers to."""
     bundle: dict[str, Any] = {"$ref": f"#{target}"}
     open_refs = [target]
@@ -150,7 +149,7 @@ def _bundle(document: dict[str, Any], target: str, translate: bool) -> dict[str,
         at = component_pointer(open_refs.pop())
         if pointer.has(bundle, at) or not pointer.has(document, at):
             continue
-        part = pointer.get(document, at)
+        part = _with_known_dialects(pointer.get(document, at), pointer.tokens(at)[-1], path)
         _put(bundle, pointer.tokens(at), _translate(part) if translate else part)
         open_refs += [ref[1:] for ref in _refs(part) if ref.startswith("#/")]
     return bundle
@@ -179,27 +178,35 @@ def _refs(value: Any) -> Iterator[str]:
             yield from _refs(item)
 
 
-def _dialects(value: Any) -> Iterator[str]:
-    """Every `$schema` within a schema."""
-    if isinstance(value, dict):
-        if isinstance(value.get("$schema"), str):
-            yield value["$schema"]
-        for item in value.values():
-            yield from _dialects(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _dialects(item)
+def _with_known_dialects(schema: Any, name: str, path: Path) -> Any:
+    """A schema without the `$schema` of OpenAPI 3.1, whose dialect is JSON Schema 2020-12 and some annotations.
+
+    Raises ProfileError on an unknown `$schema`, which the validator would request from its address.
+    """
+    if isinstance(schema, list):
+        return [_with_known_dialects(item, name, path) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    dialect = schema.get("$schema")
+    if isinstance(dialect, str) and dialect.startswith(_OPENAPI_DIALECT):
+        schema = {member: item for member, item in schema.items() if member != "$schema"}
+    elif isinstance(dialect, str) and not _JSON_SCHEMA_DIALECT.fullmatch(dialect):
+        problem = f"schema {name} has the $schema {dialect}, which is not known"
+        raise ProfileError(problem, where=str(path), hint="leave it out: JSON Schema 2020-12 is assumed")
+    return _with_members(schema, lambda item: _with_known_dialects(item, name, path))
 
 
-def _without_dialect_of_openapi(value: Any) -> Any:
-    """A schema without OpenAPI 3.1's `$schema`: its dialect is JSON Schema 2020-12 and some annotations."""
-    if isinstance(value, dict):
-        return {
-            name: _without_dialect_of_openapi(item)
-            for name, item in value.items()
-            if not (name == "$schema" and isinstance(item, str) and item.startswith(_DIALECT_OF_OPENAPI))
-        }
-    return [_without_dialect_of_openapi(item) for item in value] if isinstance(value, list) else value
+def _with_members(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """A schema with its subschemas changed, and what is data in it unchanged."""
+    changed = {}
+    for name, item in schema.items():
+        if name in _NO_SCHEMAS:
+            changed[name] = item
+        elif name in _MAPS_OF_SCHEMAS and isinstance(item, dict):
+            changed[name] = {key: change(subschema) for key, subschema in item.items()}
+        else:
+            changed[name] = change(item)
+    return changed
 
 
 def _translate(schema: Any) -> Any:
@@ -208,21 +215,13 @@ def _translate(schema: Any) -> Any:
         return [_translate(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    out = {name: _translate_member(name, item) for name, item in schema.items()}
+    out = _with_members(schema, _translate)
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(out.get(exclusive), bool) and out.pop(exclusive) and bound in out:
             out[exclusive] = out.pop(bound)
     if not isinstance(out.get("nullable"), bool) or not out.pop("nullable"):
         return out
     return {"anyOf": [out, {"type": "null"}]}
-
-
-def _translate_member(name: str, item: Any) -> Any:
-    if name in _NO_SCHEMAS:
-        return item
-    if name in _MAPS_OF_SCHEMAS and isinstance(item, dict):
-        return {key: _translate(schema) for key, schema in item.items()}
-    return _translate(item)
 
 
 def _check(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
@@ -232,10 +231,6 @@ def _check(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
     try:
         for name, schema in schemas.items():
             schema_name = name
-            for dialect in _dialects(schema):
-                if not _KNOWN_DIALECT.fullmatch(dialect):  # the validator would fetch it
-                    problem = f"schema {name} has the $schema {dialect}, which is not known"
-                    raise ProfileError(problem, where=str(path), hint="leave it out: JSON Schema 2020-12 is assumed")
             jsonschema_rs.meta.validate(schema)
             for ref in _refs(schema):
                 if not ref.startswith("#"):

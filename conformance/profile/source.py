@@ -79,7 +79,7 @@ def read_toml(path: Path, missing: str = "--profile takes the path of a TOML fil
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise ProfileError(f"has more than {_MAX_BYTES:,} bytes", where=str(path), hint=missing)
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")  # editors on Windows write a byte order mark
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")  # Windows writes both
     except UnicodeDecodeError as error:
         raise ProfileError("is not UTF-8", where=str(path)) from error
     except OSError as error:
@@ -124,7 +124,7 @@ def _position(document: Any, key: Key) -> tuple[int, ...]:
 def key_lines(path: Path | None) -> dict[str, int]:
     """The line of each table of a profile and of the keys in it, `search.page_base`; empty if it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8") if path else ""
+        text = path.read_text(encoding="utf-8-sig") if path else ""
         return dict(_key_lines(text))
     except (OSError, ValueError):
         return {}

@@ -22,8 +22,8 @@ from conformance.runner import items
 _CRASH_FILE: Final = "suite-error.txt"
 _FIRST_LINE_S: Final = 2.0
 _LINE_EVERY_S: Final = 5.0
-_GOOD: Final = "green"
 _WIDTH: Final = 80
+_GOOD: Final = "green"
 _BAD: Final = "red"
 
 
@@ -163,6 +163,5 @@ class _Console(Console):
 
 def make_console(file: IO[str] | None = None) -> Console:
     """The console of a run, on standard output or another stream."""
-    columns = os.environ.get("COLUMNS")
-    width = _WIDTH if columns and not columns.strip("0") else None  # rich prints nothing at all in 0 columns
+    width = _WIDTH if os.environ.get("COLUMNS") == "0" else None  # rich would print nothing
     return _Console(file=file or sys.stdout, soft_wrap=True, width=width)

@@ -16,6 +16,7 @@ Act = Callable[[Talk, Arrived, Answered], Awaitable[None]]
 CONFORMANT, NONCONFORMANT, INCOMPLETE, UNREACHABLE = 0, 1, 3, 4
 OPEN: Final = frozenset({NONCONFORMANT, INCOMPLETE})
 """Nothing that can be held against the target for sure, and nothing that could be certified."""
+BROKEN: Final = frozenset({NONCONFORMANT})
 SOME: Final = "check_authentication or check_bodies or check_answers or check_idempotency"
 _PROVEN: Final = 2
 _EVERY: Final = 3

@@ -12,7 +12,7 @@ import json
 import sys
 from functools import partial
 
-from tests.hostile import attacks, connections, harmless  # noqa: F401 - importing them fills the table
+from tests.hostile import attacks, connections, framing, harmless  # noqa: F401 - importing them fills the table
 from tests.hostile.registry import MODES, Mode
 from tests.hostile.wire import Shared, Talk
 

@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.hostile import attacks, connections, harmless  # noqa: F401 - importing them fills the table
+from tests.hostile import attacks, connections, framing, harmless  # noqa: F401 - importing them fills the table
 from tests.hostile.measured import Measured, measured
 from tests.hostile.registry import CONFORMANT, MODES, NONCONFORMANT, UNREACHABLE, Mode
 from tests.support.commands import REFERENCE, Desk, run_json, shared_reference

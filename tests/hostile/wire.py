@@ -178,3 +178,7 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[Answered, bool]:
     framing = ("content-length", "transfer-encoding", "connection")
     shown = tuple(pair for pair in pairs if pair[0].lower() not in framing)
     return Answered(int(status), shown, body, reason.strip() or "X"), known.get("connection", "").lower() != "close"
+
+
+async def body(talk: Talk, answered: Answered, content: bytes, *headers: tuple[str, str]) -> None:
+    await talk.write(answered.but(body=content).with_header(*headers).raw)

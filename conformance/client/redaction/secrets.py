@@ -15,6 +15,7 @@ from sys import intern
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
+from conformance.client.redaction.character_codes import CharacterCodes
 from conformance.client.redaction.encodings import ESCAPES, MIN_LENGTH, UnescapedText, base32_forms, forms
 from conformance.client.redaction.fragments import (
     LENGTH,
@@ -27,7 +28,6 @@ from conformance.client.redaction.fragments import (
     shared_spans,
 )
 from conformance.client.redaction.marks import Marks
-from conformance.client.redaction.numbered_text import NumberedText
 from conformance.client.redaction.wide_text import WideText
 
 __all__ = ["MIN_LENGTH", "WHOLE_HEADERS", "Secrets", "clean_with_all", "forms", "is_secret_name", "without_tail"]
@@ -59,9 +59,7 @@ _JWT: Final = re.compile(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]{16,})?")
 """A JWT in compact form (RFC 7515 section 3.1): a proof or an access token of any origin."""
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
 """Headers whose value is never written."""
-
-
-_View: TypeAlias = NumberedText | UnescapedText | WideText
+_View: TypeAlias = CharacterCodes | UnescapedText | WideText
 
 
 class _Spelling(NamedTuple):
@@ -272,8 +270,7 @@ class Secrets:
             blocks = blocks_of(unescaped)
             escaped_matches = bool(self._find_in(unescaped, blocks))
             may_have_fragments = may_have_fragments or self._fragments.may_occur_among(blocks)
-        if "\0" in joined_text or "\0" in unescaped or NumberedText(joined_text).text:
-            may_have_fragments = True
+        may_have_fragments |= "\0" in joined_text or "\0" in unescaped or bool(CharacterCodes(joined_text).text)
         if not (forms or escaped_matches or may_have_fragments) and _without_secret_members(joined_text) == joined_text:
             for text in new:
                 self._remember(text)
@@ -316,8 +313,8 @@ class Secrets:
         return text
 
     def _spans_of_views(self, text: str) -> Iterator[Span]:
-        """The places in a text of secrets that show when its escapes are decoded, or its NULs removed."""
-        yield from _original_spans(self._spans(numbered := NumberedText(text)), numbered)
+        """The places in a text of secrets that show when it is decoded in one of several ways."""
+        yield from _original_spans(self._spans(codes := CharacterCodes(text)), codes)
         yield from _original_spans(self._spans(wide := WideText(text)), wide)
         yield from _original_spans(self._spans(unescaped := UnescapedText(text)), unescaped)
         wide = WideText(unescaped.text)

@@ -97,6 +97,7 @@ BAD = {
         2,
         ["shapes.yaml", "$schema", "leave it out"],
     ),
+    "host with a long label": (base_url(f"http://{'a' * 64}.example"), 2, ["--base-url", "1 to 63 characters"]),
     "schema file with a long name": (
         with_profile(f'{MINIMAL}[schemas]\nfile = "{"a/" * 5000}"\n'),
         2,

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.e2e
 
 
 def test_a_folder_whose_name_is_no_utf8(tmp_path: Path) -> None:
-    """As from an old archive, or any other than ASCII in the locale C: no error of the suite."""
+    """Old archives hold such names, and in the C locale every name beyond ASCII is one."""
     place = Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xff\xe9"))
     try:
         place.mkdir()

@@ -214,8 +214,23 @@ def test_no_request_is_repeated_behind_the_suites_back(scripted: Any, method: st
         ("deflate", zlib.compress(b'{"data": {}}')),
         ("deflate", zlib.compress(b'{"data": {}}', wbits=-15)),
         ("identity", b'{"data": {}}'),
+        ("gzip, identity", gzip.compress(b'{"data": {}}')),
+        ("deflate, GZIP", gzip.compress(zlib.compress(b'{"data": {}}'))),
+        ("gzip, br", b'{"data": {}}'),
     ],
-    ids=["gzip", "upper case", "x-gzip", "two members", "padded", "deflate", "raw deflate", "identity"],
+    ids=[
+        "gzip",
+        "upper case",
+        "x-gzip",
+        "two members",
+        "padded",
+        "deflate",
+        "raw deflate",
+        "identity",
+        "list",
+        "two codings",
+        "unknown coding",
+    ],
 )
 def test_encoded_bodies_are_decoded(scripted: Any, answer: Any, encoding: str, content: bytes) -> None:
     """The body is what the target meant, whichever coding carried it, in however many pieces."""

@@ -34,5 +34,11 @@ def test_output_without_end_is_refused() -> None:
         bounded_output.run(("yes",), 10, 1000)
 
 
+def test_output_without_end_of_a_program_that_never_ends_is_refused() -> None:
+    """The program does not end when its output is closed."""
+    with pytest.raises(bounded_output.TooMuchOutput):
+        bounded_output.run(("sh", "-c", "trap '' PIPE; while :; do echo key; done 2>/dev/null"), 0.5, 1000)
+
+
 def test_the_exit_code_and_the_output_are_returned() -> None:
     assert bounded_output.run(("sh", "-c", "printf x; exit 3"), 10, 1) == (3, b"x")

@@ -117,6 +117,14 @@ def test_a_line_of_another_shape_is_refused_with_its_place(bad: str, tmp_path: P
     assert told.value.where == str(path)
 
 
+@pytest.mark.parametrize("started_at", ["", "yesterday", "2030-01-15", "2030-01-15T00:00:00", "2030-13-15T00:00:00Z"])
+def test_a_start_without_a_time_is_refused(started_at: str) -> None:
+    """A run that is resumed needs the time that has passed."""
+    text = json.dumps({**json.loads(encode(LINES[0])), "started_at": started_at}).encode()
+    with pytest.raises(JournalError, match=r"line 1 does not fit the schema: started_at is .*, which is no time"):
+        decode(text)
+
+
 def test_memory_and_file_give_the_same_run(tmp_path: Path) -> None:
     """One fold: what a run in memory is judged by is what its file would be judged by."""
     lines = [line for line in LINES if not isinstance(line, SegmentResumed)]

@@ -76,6 +76,7 @@ def test_what_every_profile_needs_is_missed(text: str, message: str, tmp_path: P
     [
         "", "example.com", "//example.com", "ftp://example.com", "http://", "http://h:port", "http://h:99999",
         "http://h/a b", "http://h/?q=1", "http://h/#f", "http://user:password@h", "http://h/api/v1", "http://h/{unique}",
+        "http://..", "http://a..b", f"http://{'a' * 64}.example", f"http://{'ä' * 64}.example",
     ],
 )  # fmt: skip
 def test_what_is_no_base_url_is_refused(url: str, tmp_path: Path) -> None:

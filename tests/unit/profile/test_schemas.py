@@ -105,3 +105,51 @@ def test_aliases_that_stand_for_billions_are_refused(tmp_path: Path) -> None:
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     with pytest.raises(ProfileError, match="stand for more than 1,000,000 values"):
         _load(tmp_path, "\n".join(levels) + "\nPublicErrorResponse: {}\n", "s.yaml")
+
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.mark.parametrize(
+    "dialect",
+    [
+        DRAFT,
+        "http://json-schema.org/draft-07/schema#",
+        "http://json-schema.org/draft-04/schema",
+        "https://spec.openapis.org/oas/3.1/dialect/base",
+        "https://spec.openapis.org/oas/3.1/dialect/2024-11-10",
+    ],
+)
+def test_known_dialects_are_accepted(dialect: str, tmp_path: Path) -> None:
+    """In a schema and within one, in plain files and in OpenAPI documents of both versions."""
+    schema = {"$schema": dialect, "type": "object", "properties": {"code": {"$schema": dialect, "type": "string"}}}
+    for document in (
+        {"$schema": dialect, "$defs": {"PublicErrorResponse": schema}},
+        {"openapi": "3.0.3", "components": {"schemas": {"PublicErrorResponse": schema}}},
+        {
+            "openapi": "3.1.0",
+            "$schema": "https://spec.openapis.org/oas/3.1/schema/2022-10-07",
+            "jsonSchemaDialect": dialect,
+            "components": {"schemas": {"PublicErrorResponse": schema}},
+        },
+    ):
+        loaded = _load(tmp_path, document).by_name["PublicErrorResponse"]
+        assert _accepts(loaded, {"code": "A"})
+        assert not _accepts(loaded, {"code": 1})
+
+
+@pytest.mark.parametrize("place", ["schema", "property", "item"])
+def test_an_unknown_dialect_is_refused(place: str, tmp_path: Path) -> None:
+    """The validator would request it from its address."""
+    other = {"$schema": "http://127.0.0.1:9/dialect", "type": "string"}
+    forms = {"schema": other, "property": {"properties": {"a": other}}, "item": {"anyOf": [{"items": other}]}}
+    with pytest.raises(ProfileError, match=r"PublicErrorResponse has the \$schema http://127.0.0.1:9/dialect"):
+        _load(tmp_path, {"PublicErrorResponse": forms[place]})
+
+
+@pytest.mark.parametrize("keyword", ["const", "default", "example"])
+def test_data_may_name_any_dialect(keyword: str, tmp_path: Path) -> None:
+    """So may a property of this name."""
+    value = {"$schema": "http://127.0.0.1:9/dialect"}
+    schema = {"properties": {"a": {keyword: value}, "$schema": {"type": "string"}}}
+    assert _accepts(_load(tmp_path, {"PublicErrorResponse": schema}).by_name["PublicErrorResponse"], {"a": value})
