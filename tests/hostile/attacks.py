@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 import urllib.parse
 import zlib
 from typing import Any
 
-from tests.hostile.registry import BROKEN, OPEN, answer
+from tests.hostile.registry import BROKEN, INCOMPLETE, OPEN, answer
 from tests.hostile.wire import Answered, Arrived, Talk, body
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202e]]>&{{7*7}}\r\n"
@@ -146,9 +147,10 @@ async def half_traces(talk: Talk, arrived: Arrived, answered: Answered) -> None:
 LATER = b'{"error":{"code":"rate_limited","message":"Later."},"requestId":"req_1"}'
 
 
-@answer("429 with a Retry-After of a day", whole=True, always=OPEN, sometimes=OPEN)
+@answer("429 with a Retry-After of a day", whole=True, always=frozenset({INCOMPLETE}), sometimes=OPEN)
 async def a_day(talk: Talk, arrived: Arrived, answered: Answered) -> None:
-    await talk.write(Answered(429, body=LATER).with_header(("Retry-After", "86400")).raw)
+    limited = Answered(429, body=LATER).with_header(("Retry-After", "86400"))
+    await talk.write(limited.with_header(("X-Request-Id", f"req_{time.monotonic_ns():x}")).raw)
 
 
 @answer("429 with a Retry-After of nonsense", sometimes=OPEN)
