@@ -99,12 +99,17 @@ def expect_permission(case: Case) -> None:
 
 
 def expect_counted(case: Case, burst: Burst) -> None:
-    """Inapplicable for an operation that takes no key, where callers are counted and no operation like it is limited.
+    """Inapplicable where no 429 was met, and the calls need not be counted: a cache answers, or they have no key.
 
-    What is stated does not say whether a call without a key is counted. Where one of them is, all of them are.
+    What is stated of callers does not say whether a call without a key is counted. Where one of them is, all of them
+    are.
     """
+    if burst.limited_answer is not None:
+        return
+    message = f"a cache answered {burst.cached} of {burst.request_count} requests in place of the target"
+    case.require_applicable(burst.cached <= burst.request_count // 2, message)
     per, results = case.profile.rate_limit.per, case.runtime.memory.get(MEMORY)
-    if burst.limited_answer is not None or per not in BY_CALLER or case.operation.auth == "api_key":
+    if per not in BY_CALLER or case.operation.auth == "api_key":
         return
     outcomes = results if isinstance(results, Mapping) else {}
     keyless = [outcome for name, outcome in outcomes.items() if case.contract.operations[name].auth != "api_key"]

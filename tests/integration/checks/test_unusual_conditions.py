@@ -187,8 +187,19 @@ def _limited_case(per: Any, operation: str, outcomes: dict[str, Provocation]) ->
     return Case(runtime, OPERATIONS[operation])
 
 
-def _burst(*, is_limited: bool) -> Any:
-    return SimpleNamespace(limited_answer=_answered(429) if is_limited else None)
+def _burst(*, is_limited: bool, cached: int = 0) -> Any:
+    return SimpleNamespace(limited_answer=_answered(429) if is_limited else None, cached=cached, request_count=40)
+
+
+@pytest.mark.parametrize(("cached", "is_judged"), [(0, True), (20, True), (38, False)])
+def test_what_a_cache_answers_is_not_counted(cached: int, *, is_judged: bool) -> None:
+    """A limit behind it does not see those requests; a few of them leave enough."""
+    case, burst = _limited_case("operation", "searchPublicProducts", {}), _burst(is_limited=False, cached=cached)
+    if is_judged:
+        expect_counted(case, burst)
+    else:
+        with pytest.raises(Inapplicable, match="38 of 40"):
+            expect_counted(case, burst)
 
 
 @pytest.mark.parametrize(
