@@ -188,12 +188,18 @@ def _operation_of_state(profile: Profile, transition: Transition) -> str:
 
 
 def _expect_no_version(case: Case, name: str, members: Members, *answers: Answer) -> None:
-    """Inconclusive where the body names what an earlier call may have changed, such as the revision of a cart."""
-    facts, kind = case.runtime.arranger.facts(case.contract.operations[name]), _kind_of(case)
-    in_body = placeholders(facts.body) - placeholders(dict(facts.path)) if facts.body is not None else frozenset[str]()
-    for placeholder in sorted(in_body):
-        value = members.get(placeholder.rpartition(".")[2])
-        if placeholder.startswith(f"{kind}.") and value is not None and not is_distinctive(str(value)):
+    """Inconclusive where the body names what an earlier call may have changed, such as the revision of a cart.
+
+    It may be a number or a digest. A hosted session has a ticket in that place, which stays the same.
+    """
+    operation, kind = case.contract.operations[name], _kind_of(case)
+    facts = case.runtime.arranger.facts(operation)
+    in_path = {placeholder.rpartition(".")[2] for placeholder in placeholders(dict(facts.path))}
+    for placeholder in sorted(placeholders(facts.body)) if facts.body is not None else ():
+        member = placeholder.rpartition(".")[2]
+        value = None if member in in_path else members.get(member)
+        may_change = operation.auth == "api_key" or not is_distinctive(str(value))
+        if placeholder.startswith(f"{kind}.") and value is not None and may_change:
             message = f"its body names {{{placeholder}}}, which an earlier call may have changed"
             raise Inconclusive(message, *answers, cause=placeholder)
 

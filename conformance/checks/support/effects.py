@@ -69,15 +69,16 @@ class Oracle:
         """Whether any sign can show an effect of a call that is not answered 200."""
         return not all(watch.awaits_answer for watch in self._watches)
 
-    async def count_effects(self, *, is_proven_later: bool = False) -> int:
+    async def count_effects(self, *, is_proven_later: bool = False, elapsed_s: float = 0.0) -> int:
         """Counts effects since the last observation where none is expected; without a step, 1 means a change.
 
         Where a sign is known to lag, by the profile or by this run, it waits for that time before it returns 0.
         Raises Inconclusive where no sign can be read, or where each that moved also moves with other calls.
         `is_proven_later`: the caller shows afterwards that a sign moves, which need not have moved in this run yet.
+        `elapsed_s`: the time since the call, which counts as waited for.
         """
         await self._look()
-        lag_s = max(watch.lag_s for watch in self._watches)
+        lag_s = max(watch.lag_s for watch in self._watches) - elapsed_s
         for pause_s in pauses(lag_s if not self._new_count else 0.0):
             await asyncio.sleep(pause_s)
             await self._look()
@@ -91,10 +92,10 @@ class Oracle:
         """The signs that can be read now: not those that are read by an answer that the call does not have."""
         return [watch for watch in self._watches if watch.obstacle is None]
 
-    async def count_visible_effects(self) -> int:
+    async def count_visible_effects(self, *, elapsed_s: float = 0.0) -> int:
         """Like `count_effects`, for a check that has another question: 0 where no sign can be read."""
         try:
-            return await self.count_effects()
+            return await self.count_effects(elapsed_s=elapsed_s)
         except Unobservable as blind:
             self._case.note(blind.message)
             return 0

@@ -33,13 +33,18 @@ def is_limited(provocation: Provocation) -> bool:
 
 
 async def repeat_spare(prep: Preparation, provocation: Provocation | None) -> Provocation:
-    """Repeats the valid request that was limited."""
+    """Repeats the valid request that was limited.
+
+    Its effects are counted before. They are not waited for again: what it names, a code or a ticket, may end soon.
+    """
     assert provocation is not None
     if prep.spare is None or provocation.spare is None or provocation.recovered_after_s is None:
         return provocation
     effects = provocation.effects_while_limited
     if provocation.retry is None:
-        effects = await prep.oracle.count_visible_effects() if prep.oracle else None
+        answered_at_s = provocation.spare.at + provocation.spare.duration_s
+        elapsed_s = max(0.0, prep.case.runtime.sender.elapsed_s - answered_at_s)
+        effects = await prep.oracle.count_visible_effects(elapsed_s=elapsed_s) if prep.oracle else None
     retry = await prep.case.send(prep.spare, "after the limit", accept_statuses=LIMITED_STATUSES)
     effects_after = await prep.oracle.effects_within() if prep.oracle and retry.ok else None
     provocation = replace(provocation, effects_while_limited=effects, retry=retry, effects_after_retry=effects_after)

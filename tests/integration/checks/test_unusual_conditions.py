@@ -5,19 +5,24 @@ Next to each is the broken one that looks like it.
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from conformance.checks import check_hosted, check_rate_limit
+from conformance.checks import check_answers, check_conflicts, check_hosted, check_rate_limit
 from conformance.checks.check_hosted import both_hosted_operations_answer_one_projection as one_projection
 from conformance.checks.check_not_found import an_id_with_more_behind_it_is_answered_404
-from conformance.checks.check_webhooks import a_created_endpoint_can_be_updated
+from conformance.checks.check_webhooks import (
+    a_created_endpoint_can_be_updated,
+    an_update_that_changes_nothing_finds_its_endpoint,
+)
 from conformance.checks.support import rate_limits
 from conformance.checks.support.bursts import is_from_cache, measure, send_burst
 from conformance.checks.support.case import Case
+from conformance.checks.support.effects import Oracle
 from conformance.checks.support.provocation import Preparation, Provocation
 from conformance.checks.support.races import without_accidents
 from conformance.checks.support.rate_limits import expect_counted
@@ -27,7 +32,7 @@ from conformance.checks.support.state_walk import REFUSALS
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core.outcomes import Outcome
-from conformance.profile.behavior import RateLimit, Webhooks
+from conformance.profile.behavior import RateLimit, Transition, Webhooks
 from conformance.profile.model import Credential, Schemas, SecretSource
 from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT
@@ -41,6 +46,15 @@ SESSIONS = {
             "session", "open", values=tuple({"id": f"session-{n}", "ticket": f"t{n:09}x"} for n in range(60))
         )
     }
+}
+ENDPOINTS: dict[str, Any] = {
+    "credentials": {"full": Credential("full", SecretSource(env="X"), frozenset({CREATE.scope}))},
+    "fixtures": {"webhook": {"active": Fixture("webhook", "active", values=({"id": "wh-old"},), reusable=True)}},
+    "operations": {
+        CREATE.id: OperationFacts(body={"url": "https://example.com/{unique}"}),
+        UPDATE.id: OperationFacts(body={"note": "x"}, path={"id": "{webhook.id}"}),
+    },
+    "webhooks": Webhooks(id="/data/id"),
 }
 TICKET = OperationFacts(body={"ticket": "{session.ticket}"}, path={"sessionId": "{session.id}"})
 
@@ -116,16 +130,103 @@ def test_a_new_endpoint_may_be_found_a_moment_later(judged: Any, answer: Any, la
         good = looks[name] > lag
         return bytes(answer(200 if good else 404, _body(good)))
 
-    facts = {
-        "credentials": {"full": Credential("full", SecretSource(env="X"), frozenset({CREATE.scope}))},
-        "fixtures": {"webhook": {"active": Fixture("webhook", "active", values=({"id": "wh-old"},), reusable=True)}},
-        "operations": {
-            CREATE.id: OperationFacts(body={"url": "https://example.com/{unique}"}),
-            UPDATE.id: OperationFacts(body={"note": "x"}, path={"id": "{webhook.id}"}),
-        },
-        "webhooks": Webhooks(id="/data/id"),
+    result, _ = judged(script, a_created_endpoint_can_be_updated, UPDATE, **ENDPOINTS)
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(("lag", "outcome"), [(0, Outcome.PASSED), (2, Outcome.PASSED), (99, Outcome.FAILED)])
+def test_the_second_update_may_meet_an_older_copy(judged: Any, answer: Any, lag: int, outcome: Outcome) -> None:
+    """The first one went to the copy that the endpoint was made on."""
+    looks = 0
+
+    def script(arrived: Any) -> bytes:
+        nonlocal looks
+        if arrived.method == "POST":
+            return bytes(answer(200, {"data": {"id": "wh-new"}}))
+        looks += arrived.target.endswith("wh-new")
+        good = looks < 2 or looks > 1 + lag
+        return bytes(answer(200 if good else 404, _body(good)))
+
+    result, _ = judged(script, an_update_that_changes_nothing_finds_its_endpoint, UPDATE, **ENDPOINTS)
+    assert result.outcome is outcome, result
+
+
+# States
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_an_order_without_lines_need_not_be_called(judged: Any, answer: Any, *, is_complete: bool) -> None:
+    """The body of the call names a line, which an order has in its usual state."""
+    after_sales = OPERATIONS["requestStorefrontOrderAfterSales"]
+    line = {"lineId": "line-1"}
+    orders = {
+        "eligible": Fixture("order", "eligible", values=({"id": "order-1", **line},), reusable=True),
+        "cancelled": Fixture("order", "cancelled", values=({"id": "order-2", **(line if is_complete else {})},)),
     }
-    result, _ = judged(script, a_created_endpoint_can_be_updated, UPDATE, **facts)
+    facts = {
+        "fixtures": {"order": orders},
+        "operations": {after_sales.id: OperationFacts(body={"line": "{order.lineId}"}, path={"orderId": "{order.id}"})},
+    }
+
+    async def law(case: Case) -> None:
+        await check_answers.a_resource_of_every_state_is_changed(case, ("order", "cancelled"))
+
+    result, _ = judged(lambda _: bytes(answer(200, {"data": {}})), law, after_sales, **facts)
+    assert result.outcome is (Outcome.PASSED if is_complete else Outcome.INAPPLICABLE), result
+    assert result.further is not is_complete
+
+
+@pytest.mark.parametrize(
+    ("named", "outcome"),
+    [
+        ({"etag": "{cart.etag}"}, Outcome.INCONCLUSIVE),
+        ({"revision": "{cart.revision}"}, Outcome.INCONCLUSIVE),
+        ({"cart": "{cart.id}"}, Outcome.FAILED),
+        ({"note": "x"}, Outcome.FAILED),
+    ],
+    ids=["a digest", "a number", "the cart", "nothing"],
+)
+def test_a_body_may_name_the_revision_of_a_cart(judged: Any, answer: Any, named: Any, outcome: Outcome) -> None:
+    """A quote makes another one: the checkout that names the one before is refused."""
+    quote, checkout, revoke = (
+        OPERATIONS[name] for name in ("quotePublicCart", "checkoutPublicCart", "revokePublicCart")
+    )
+    quoted: set[str] = set()
+
+    def script(arrived: Any) -> bytes:
+        cart, name = arrived.target.split("/")[-2:]
+        good = name != "checkout" or cart not in quoted
+        if name == "quote":
+            quoted.add(cart)
+        return bytes(answer(200 if good else 409, _body(good)))
+
+    states = ("open", "quoted")
+    carts = {
+        state: Fixture(
+            "cart",
+            state,
+            values=tuple(
+                {"id": f"{state}-cart-{n:03}x", "etag": f"5f3c9e{n:04}ab-{state}x", "revision": n} for n in range(40)
+            ),
+        )
+        for state in states
+    }
+    path = {"cartId": "{cart.open.id}"}
+    operations = {
+        quote.id: OperationFacts(body={"note": "x"}, path=path),
+        revoke.id: OperationFacts(body={}, path=path),
+    }
+    operations[checkout.id] = OperationFacts(body=named, path={"cartId": "{cart.quoted.id}"})
+    chain = (
+        Transition(quote.id, "cart.open", leads_to="cart.quoted"),
+        Transition(checkout.id, "cart.quoted", leads_to="cart.done"),
+    )
+
+    async def law(case: Case) -> None:
+        await check_conflicts.a_sequence_of_allowed_transitions_is_allowed(case, chain)
+
+    facts = {"fixtures": {"cart": carts}, "operations": operations, "transitions": chain}
+    result, _ = judged(script, law, quote, **facts)
     assert result.outcome is outcome, result
 
 
@@ -259,3 +360,26 @@ def test_a_ticket_may_end_before_the_limit_does(
 
     result, _ = judged(script, law, CONSUME, fixtures=SESSIONS, operations={CONSUME.id: TICKET})
     assert result.outcome is outcome, result
+
+
+def test_effects_are_not_waited_for_twice(judged: Any, answer: Any) -> None:
+    """A code may end meanwhile. The limit has lasted for as long as an effect may take to show."""
+    counts: list[int] = []
+
+    async def look() -> int:
+        return 0
+
+    async def law(case: Case) -> None:
+        spare = await case.arrange(prove_control=False)
+        watch: Any = SimpleNamespace(lag_s=50.0, obstacle=None, effects=0, has_moved=True, look=look)
+        prep = Preparation(case, spare, spare, Oracle(case, spare, [watch]))
+        limited = replace(_answered(429), request=spare, at=-60.0)
+        provocation = Provocation(measure([limited]), limited, recovered_after_s=0.1, spare=limited)
+        async with asyncio.timeout(5):
+            found = await repeat_spare(prep, provocation)
+        assert found.effects_while_limited is not None
+        counts.append(found.effects_while_limited)
+
+    refuse = lambda _: bytes(answer(404, _body(good=False)))
+    judged(refuse, law, CONSUME, fixtures=SESSIONS, operations={CONSUME.id: TICKET})
+    assert counts == [0]
