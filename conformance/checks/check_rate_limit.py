@@ -112,9 +112,8 @@ async def a_limit_does_not_use_the_key_up(case: Case) -> None:
     case.answers.append(retry.ref)
     if retry.ok:
         return
-    if provocation.twin is not None and not provocation.twin.ok:
-        message = f"an equally old request, which was never limited, was answered {provocation.twin.summary}"
-        raise Inconclusive(message, spare, retry, provocation.twin, cause="what the request names may have ended")
+    if retry.status not in LIMITED_STATUSES:
+        _expect_usable(case, provocation)
     await case.control(await case.arrange())
     repeat = await _repeat_after_recovery(case, retry)
     if repeat is not retry and repeat.status not in LIMITED_STATUSES and may_end(case):
@@ -123,6 +122,18 @@ async def a_limit_does_not_use_the_key_up(case: Case) -> None:
     if not repeat.ok:
         case.runtime.memory[_KEY_USED_UP] = True
         raise case.violation("a 429 has used the key up", spare, repeat, expected="200")
+
+
+def _expect_usable(case: Case, provocation: Provocation) -> None:
+    """Inconclusive where a refused repeat names what may have ended: a call as old, never limited, does not show it."""
+    twin = provocation.twin
+    if not may_end(case) or (twin is not None and twin.ok):
+        return
+    message = "its code or ticket may have ended, and there was no other one as old"
+    if twin is not None:
+        message = f"an equally old request, which was never limited, was answered {twin.summary}"
+    answers = [answer for answer in (provocation.spare, provocation.retry, twin) if answer is not None]
+    raise Inconclusive(message, *answers, cause="what the request names may have ended")
 
 
 async def _repeat_after_recovery(case: Case, retry: Answer) -> Answer:

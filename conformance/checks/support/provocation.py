@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -71,7 +72,8 @@ class Preparation:
     async def find_spare(self) -> None:
         self.spare = with_spare_credential(self.case, await self.case.arrange())
         self.oracle = await Oracle.watch_if_visible(self.case, self.spare)
-        self.twin = await self.case.arrange() if self.ages else None
+        with suppress(*FAILURES):  # a static list may have no further one
+            self.twin = await self.case.arrange() if self.ages else None
 
     @property
     def ages(self) -> bool:
