@@ -17,8 +17,8 @@ from conformance.runner.best_first import Search, Weights
 from conformance.runner.evidence import Evidence, known_evidence
 
 _PLANNED_SHARE: Final = 1.0
-"""Of the requests of quick depth. A run on the reference has up to 20 fewer than are planned, since checks share more of
-them where those of an operation are run together, and few more where it is slow."""
+"""Of the requests of quick depth. A run on the reference has up to 20 fewer than are planned, since checks share more
+of them where those of an operation are run together; where it is slow, it has some of them."""
 _WEIGHTS: Final = Weights(any_operation=0.1, same_operation=0.9, all_instances=1.0, single_instance=2.0)
 """Greater weights of unknown faults find more of the faults that the order was not fitted on, and fewer of the others:
 `python -m tests.matrix.fit_order` has both figures."""
