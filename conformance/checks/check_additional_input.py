@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request
 from conformance.contract import load_contract
@@ -107,13 +108,22 @@ async def parameters_of_other_interfaces_are_survived(case: Case) -> None:
     expect_survival(case, "undeclared parameters", answer, oversize=False)
 
 
+_UNANSWERED = frozenset({0})
+"""For a lost answer, which has no status: the request is not repeated."""
+
+
 @check("STA-1", on="createInstallationWebhook")
 async def an_expectation_to_continue_is_survived(case: Case) -> None:
     """A body announced with `Expect: 100-continue`, as curl and .NET do, gets a declared status: 417 is none.
 
-    The body follows at once, which RFC 9110, section 10.1.1, allows: nothing waits for the interim answer.
+    The body follows at once, which RFC 9110, section 10.1.1, allows. A proxy of HTTP/1.0 may wait without end: no
+    answer is no violation.
     """
     request = await case.arrange()
     expecting = request.with_header("Expect", "100-continue").with_fresh_key()
-    answer = await case.send_with_retry(expecting, "Expect: 100-continue", request)
+    try:
+        answer = await case.send(expecting, "Expect: 100-continue", accept_statuses=_UNANSWERED)
+    except Inconclusive as doubt:
+        case.require_case(doubt.cause != "no answer", "a request with Expect: 100-continue is not answered")
+        raise
     expect_survival(case, "Expect: 100-continue", answer, oversize=False)
