@@ -21,7 +21,7 @@ PLAIN_REPLAY: Final = "check_idempotency::the_same_call_is_answered_the_same"
 """The check of what every other question about stored keys rests on."""
 KEY_ENDS: Final = "check_idempotency_keys::keys_that_differ_at_the_end_are_different_keys"
 """The check of what questions about almost equal keys rest on."""
-_SETTLE_S = 1.5
+_SETTLE_S: Final = 1.5
 """Seconds, plus twice the duration of a call, for which an answered key may still be reported as in use."""
 _LONGEST_PAUSE_S = 0.8
 _MAX_DIFFERENCES = 12
@@ -58,31 +58,32 @@ async def replay(case: Case, request: Request, purpose: str = "replay") -> Answe
     return await repeat(case, replace(request, arranged_at=None), purpose)
 
 
-async def repeat(case: Case, request: Request, purpose: str) -> Answer:
-    """Sends a request again that may have been carried out; a 409 is given a moment to settle.
+async def repeat(case: Case, request: Request, purpose: str, *, lease_s: float = 0.0) -> Answer:
+    """Sends a request again that may have been carried out; a 409 is given a moment to settle, or `lease_s` seconds.
 
     A retry of the token exchange has a fresh proof. Where a target treats that as another call (see OA-11), the same
     proof is tried; inconclusive where the target then refuses the used jti.
     """
-    if request.proof is not None:
-        fresh = await _send_until_settled(
-            case, request.with_proof(dataclasses.replace(request.proof, claims={}, new_id_on_retry=False)), purpose
-        )
-        if fresh.status not in (400, 401, 409):
-            return fresh
-        used = request.with_proof(dataclasses.replace(request.proof, new_id_on_retry=False))
-        repeated = await _send_until_settled(case, used, f"{purpose}, same proof")
-        if repeated.status == 401 and fresh.status == 409:
+    if request.proof is None:
+        return await _send_until_settled(case, request, purpose, lease_s)
+    fresh_proof = request.with_proof(dataclasses.replace(request.proof, claims={}, new_id_on_retry=False))
+    fresh = await _send_until_settled(case, fresh_proof, purpose, 0.0)
+    if fresh.status not in (400, 401, 409):
+        return fresh
+    used_proof = request.with_proof(dataclasses.replace(request.proof, new_id_on_retry=False))
+    repeated = await _send_until_settled(case, used_proof, f"{purpose}, same proof", lease_s)
+    if repeated.status == 401 and fresh.status == 409:
+        fresh = await _send_until_settled(case, fresh_proof, purpose, lease_s) if lease_s else fresh
+        if not fresh.ok:
             raise Inconclusive(
                 "a retry needs a fresh proof, and with one it counts as another call (OA-11)", fresh, repeated
             )
-        return repeated if repeated.ok else fresh
-    return await _send_until_settled(case, request, purpose)
+    return repeated if repeated.ok else fresh
 
 
-async def _send_until_settled(case: Case, request: Request, purpose: str) -> Answer:
+async def _send_until_settled(case: Case, request: Request, purpose: str, lease_s: float) -> Answer:
     answer = await case.send(request, purpose)
-    remaining_s = _SETTLE_S + 2 * min(
+    remaining_s = max(_SETTLE_S, lease_s) + 2 * min(
         case.runtime.sender.slowest_s.get(request.operation.id, 0.0), case.profile.limits.timeout_s
     )
     pause_s = 0.1

@@ -135,6 +135,28 @@ def test_one_effect_is_one_however_it_is_shown(
     assert result.outcome is outcome, result
 
 
+@pytest.mark.parametrize(
+    ("refusals", "outcome"), [(12, Outcome.PASSED), (100, Outcome.FAILED)], ids=["a lease", "for ever"]
+)
+def test_the_key_of_a_lost_call_may_be_held_for_a_lease(
+    judged: Any, answer: Any, refusals: int, outcome: Outcome
+) -> None:
+    """A worker that died may have left a lease on the key, which ends; a key that stays in use is a fault (IDEM-7)."""
+    remaining: dict[str, int] = {}
+
+    def script(arrived: Any) -> bytes:
+        key = key_of(arrived)
+        remaining[key] = remaining.get(key, refusals + 1) - 1
+        in_use = 0 <= remaining[key] < refusals and list(remaining)[1:2] == [key]  # after the control
+        return bytes(answer(409, {"error": "in use"}) if in_use else answer(200, {"data": {}}))
+
+    async def law(case: Case) -> None:
+        await a_call_left_unanswered_can_be_repeated(case, "after-last-byte")
+
+    result, _ = judged(script, law, QUOTE, fixtures=CARTS)
+    assert result.outcome is outcome, result
+
+
 def test_no_marker_stands_in_another_one(judged: Any, answer: Any) -> None:
     """A test API may look for what was made by a part of a text."""
 
