@@ -29,7 +29,7 @@ def _used_once(traffic: Traffic, operation: str, name: str) -> Judgements:
         first = next((call for call in calls if call.ok), None)
         for other in calls if first else ():
             assert first is not None
-            if other.key.casefold() == first.key.casefold():  # a target may take it for the same key
+            if _may_be_one_key(first, other):
                 continue
             if other.ok:
                 yield violation(f"{name} was accepted twice", first, other, expected="400, 401, 404 or 409")
@@ -70,7 +70,7 @@ def _transitions(traffic: Traffic) -> Iterator[tuple[Call, Call, int]]:
 def _last_change(calls: Sequence[Call], index: int) -> Call | None:
     """The last call that changed the resource before this one; None where other calls may have changed it since."""
     call, before = calls[index], calls[:index]
-    if call.key in ("", UNKNOWN) or any(other.key == call.key for other in calls if other is not call):
+    if _is_repeated(call, calls):
         return None
     if any(not is_after(call, other) for other in before) or any(
         not is_after(other, call) for other in calls[index + 1 :]
@@ -83,4 +83,9 @@ def _last_change(calls: Sequence[Call], index: int) -> Call | None:
 
 def _is_repeated(call: Call, calls: Sequence[Call]) -> bool:
     """Whether an answer may be the replay of an earlier call, which says nothing about the present state."""
-    return call.key in ("", UNKNOWN) or any(other.key == call.key for other in calls if other is not call)
+    return call.key in ("", UNKNOWN) or any(_may_be_one_key(call, other) for other in calls if other is not call)
+
+
+def _may_be_one_key(first: Call, second: Call) -> bool:
+    """Whether a target may take their idempotency keys for one, in which case counts or not."""
+    return first.key.casefold() == second.key.casefold()

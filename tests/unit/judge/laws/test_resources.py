@@ -56,6 +56,7 @@ def test_a_conflict_is_refused() -> None:
         [write(QUOTE, 0.5, 503)],
         [write(QUOTE, 0.995)],
         [write(CHECKOUT, 0.5, 409, key="c")],
+        [write(CHECKOUT, 0.5, 409, key="C")],
     ],
 )
 def test_a_state_that_may_have_changed_is_not_judged(between: list[Exchange]) -> None:
