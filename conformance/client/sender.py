@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from conformance.client.fixtures import NotSent
+from conformance.client.key_uses import KeyUses
 from conformance.client.limit_watch import LastingLimit, LimitWatch
 from conformance.client.memory_budget import MemoryBudget
 from conformance.client.raw_socket import Moment
@@ -111,6 +112,7 @@ class Sender:
         self._trouble = ""
         self.slowest_s: dict[str, float] = {}
         """By operation: the duration of its slowest 200."""
+        self.key_uses = KeyUses()
         self._began = time.perf_counter() - since_s
 
     @property
@@ -204,6 +206,7 @@ class Sender:
         async with self.limiter:
             self.requests += 1
             wire, _ = self._serialize(request, self.nonce)
+            self.key_uses.note(request, self.elapsed_s, self.elapsed_s)
             return await self._transport.abandon(wire, moment)
 
     def _back_off(self, answer: Answer, attempt: int) -> float:
@@ -314,6 +317,7 @@ class Sender:
         wire, url = self._serialize(request, nonce)
         at = self.elapsed_s
         raw = await self._transport.send(wire)
+        self.key_uses.note(request, at, at + raw.duration_s)
         self._silent_count = self._silent_count + 1 if raw.status is None else 0
         if self._silent_count == _DEAD_AFTER:
             self._trouble = " ".join(self._secrets.clean_truncated(raw.trouble).split())[:200]

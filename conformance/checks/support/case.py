@@ -245,13 +245,10 @@ class Case:
         retention_s = self.profile.idempotency.retention_s if self.profile.idempotency else None
         if retention_s is None:
             return
-        first: dict[tuple[str, str | None], float] = {}
-        for answer in sorted(answers, key=lambda answer: answer.at):
-            request = answer.request
-            began = first.setdefault((request.operation.id, request.key), answer.at)
-            after_s = answer.at + answer.duration_s - began
-            if request.key is not None and after_s > retention_s:
-                message = f"an idempotency key was used again {after_s:.1f} s later, and is kept for {retention_s:g} s"
+        for answer in answers:
+            age_s = self.runtime.sender.key_uses.age_s(answer.request)
+            if age_s > retention_s:
+                message = f"an idempotency key was used again {age_s:.1f} s later, and is kept for {retention_s:g} s"
                 raise Inconclusive(message, answer, cause="idempotency.retention_s")
 
     def warn(self, message: str, *answers: Answer, expected: str = "") -> None:
