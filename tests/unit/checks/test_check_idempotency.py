@@ -44,3 +44,23 @@ def test_a_key_that_was_forgotten_is_held_against_nobody_who_said_so(
     result, _ = judged(script, law, CONTRACT.operations["quotePublicCart"], idempotency=idempotency)
     assert result.outcome is outcome, result
     assert outcome is Outcome.FAILED or "is kept for 0.3 s" in result.message
+
+
+@pytest.mark.parametrize("moment", ["abandoned", "answered"])
+def test_a_late_use_of_a_key_counts_whoever_reads_its_answer(judged: Any, answer: Any, moment: str) -> None:
+    """What a call did after its key may have been forgotten is held against no target (IDEM-7)."""
+
+    async def law(case: Case) -> None:
+        request = await case.arrange()
+        if moment == "abandoned":
+            await case.runtime.sender.abandon(request, "after-last-byte")
+        else:
+            await case.send(request, "the first call")
+        time.sleep(0.15)  # the fixture `quick` cuts the pauses of asyncio
+        raise case.violation("two effects", await case.send(request, "the same call again"))
+
+    idempotency = Idempotency("header", name="Idempotency-Key", retention_s=0.1)
+    result, _ = judged(
+        lambda _: answer(200, {"data": {}}), law, CONTRACT.operations["quotePublicCart"], idempotency=idempotency
+    )
+    assert result.outcome is Outcome.INCONCLUSIVE, result
