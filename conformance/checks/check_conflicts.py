@@ -150,13 +150,18 @@ async def a_sequence_of_allowed_transitions_is_allowed(case: Case, chain: tuple[
 
 
 async def _expect_state(case: Case, transition: Transition, members: Members, first: Answer) -> None:
-    """An operation that tells the two states apart is answered as in the state that the profile states."""
-    states = States(case.profile.transitions)
+    """Operations that tell the new state from the old one, and from others, are answered as in the stated state."""
     probe_name = distinguishing_operation(case.profile, transition) or _operation_of_state(case.profile, transition)
-    if not probe_name:
+    # what is refused leaves the resource as it is, so it comes first
+    names = [name for name in (_ruled_out_operation(case.profile, transition), probe_name) if name]
+    if not names:
         case.note(f"no stated transition tells {transition.leads_to} from {transition.fixture}")
-        return
-    is_allowed = states.expected_outcome(Place(transition.leads_to), probe_name) == ALLOWED
+    for name in dict.fromkeys(names):
+        await _probe_state(case, transition, members, first, name)
+
+
+async def _probe_state(case: Case, transition: Transition, members: Members, first: Answer, probe_name: str) -> None:
+    is_allowed = States(case.profile.transitions).expected_outcome(Place(transition.leads_to), probe_name) == ALLOWED
     answer = await _call(case, probe_name, members)
     if is_allowed and answer.status == 409:
         await asyncio.sleep(SETTLE_S)
@@ -173,6 +178,19 @@ async def _expect_state(case: Case, transition: Transition, members: Members, fi
     message = f"after {case.operation.id} the resource is not in the state {transition.leads_to}: {probe_name} shows it"
     expected = "200" if is_allowed else "a refusal"
     raise case.violation(message, first, known, answer, expected=expected)
+
+
+def _ruled_out_operation(profile: Profile, transition: Transition) -> str:
+    """An operation that the new state refuses, and that most of the other states of the resource allow, if any does."""
+    states, kind = States(profile.transitions), transition.fixture.partition(".")[0]
+    stated = [t for t in profile.transitions if t.fixture.partition(".")[0] == kind]
+    others = {t.fixture for t in stated} - {transition.fixture, transition.leads_to}
+    allowing = {
+        name: sum(states.expected_outcome(Place(other), name) == ALLOWED for other in others)
+        for name in sorted({t.operation for t in stated})
+        if states.expected_outcome(Place(transition.leads_to), name) == CONFLICT
+    }
+    return max(allowing, key=allowing.__getitem__, default="") if any(allowing.values()) else ""
 
 
 def _operation_of_state(profile: Profile, transition: Transition) -> str:

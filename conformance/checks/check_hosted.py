@@ -12,7 +12,12 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP, changes_label_only, is_signed
 from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.lifetimes import LONGEST_WAIT_S, ROUNDING_S, age_at_end, need_time
-from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
+from conformance.checks.support.public_access import (
+    OTHER_COOKIE,
+    accepts_without_credential,
+    needs_no_credential,
+    needs_no_credential_with,
+)
 from conformance.checks.support.refused_effects import Defect, examine_failed_control
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -41,6 +46,12 @@ async def a_hosted_operation_needs_no_credential(case: Case) -> None:
 async def a_hosted_operation_needs_no_credential_with_a_query_parameter(case: Case) -> None:
     """A query parameter, as a link may have one, does not make a hosted operation demand a key."""
     await needs_no_credential_with(case, {"locale": "en-US"})
+
+
+@check("HO-1", on=_HOSTED)
+async def a_cookie_of_another_service_closes_no_session(case: Case) -> None:
+    """A cookie, which a browser may have of another service of the domain, does not make it demand a credential."""
+    await accepts_without_credential(case, (await case.arrange()).with_header("Cookie", OTHER_COOKIE), "a cookie")
 
 
 @check("HO-2", on=_HOSTED[:1])

@@ -92,6 +92,12 @@ def _further_object(value: Any) -> Any:
     return [*value, pointer.replace(value[-1], integers[0][0], integers[0][1] + 1)] if integers else value
 
 
+def _join(value: Any) -> Any:
+    """Texts joined by commas, as many programs write a list."""
+    is_texts = isinstance(value, list) and len(value) > 1 and all(isinstance(item, str) for item in value)
+    return [",".join(value)] if is_texts else value
+
+
 Alter = Callable[[Any], Any]
 _CHANGES: Final[Mapping[str, Alter]] = {
     "case": _other_case,
@@ -100,6 +106,7 @@ _CHANGES: Final[Mapping[str, Alter]] = {
     "reversed-list": _reverse,
     "wider-space": _wider_space,
     "further-object": _further_object,
+    "joined-list": _join,
 }
 
 

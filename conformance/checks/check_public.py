@@ -10,6 +10,7 @@ from msgspec import structs
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.public_access import (
+    OTHER_COOKIE,
     accepts_without_credential,
     needs_no_credential,
     needs_no_credential_with,
@@ -69,7 +70,7 @@ async def no_query_parameter_asks_for_a_credential(case: Case, parameters: Mappi
 @check("PUB-1", on=_CATALOG)
 async def a_cookie_is_no_credential(case: Case) -> None:
     """A session cookie, which a browser may have of another service of the domain, is not refused."""
-    request = (await case.arrange()).with_header("Cookie", "session=of-another-service")
+    request = (await case.arrange()).with_header("Cookie", OTHER_COOKIE)
     await accepts_without_credential(case, request, "a session cookie")
 
 

@@ -48,6 +48,30 @@ async def _endpoint_of(case: Case, key: str) -> list[str]:
     return found
 
 
+def _places(answer: Answer, texts: list[str]) -> set[tuple[str, ...]]:
+    """The places that show one of these texts, without the numbers of items."""
+    return {place for place, value in _values(answer) if value in texts}
+
+
+def _values(answer: Answer) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each leaf of a list as text, with its place without the numbers of items."""
+    for where, value in pointer.leaves(answer.value) if isinstance(answer.value, dict) else ():
+        yield tuple("" if token.isdecimal() else token for token in pointer.tokens(where)), str(value)
+
+
+def _expect_no_common_endpoint(case: Case, texts: list[str], foreign: Answer, own: Answer) -> None:
+    """Violated where the lists of two installations name one endpoint in the place that names the other one's.
+
+    The texts name new endpoints of the other installation.
+    """
+    places = _places(foreign, texts)
+    named = {value for place, value in _values(foreign) if place in places and is_distinctive(value)}
+    common = named & {value for place, value in _values(own) if place in places}
+    if common:
+        message = "deliveries to one endpoint are listed for two installations"
+        raise case.violation(message, own, foreign, expected="an endpoint of one", observed=min(common))
+
+
 def _shows(answer: Answer, texts: list[str]) -> bool:
     """Whether a member of the answer is one of these texts, or a longer text, such as a URL, ends in one."""
     values = [str(value) for _, value in pointer.leaves(answer.value)] if isinstance(answer.value, dict) else []
@@ -115,7 +139,7 @@ async def _expect_nothing(case: Case, texts: list[str], message: str, *answers: 
 async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
     """What is delivered to an endpoint of another installation is in its own list, and not in this one's.
 
-    What this installation does causes no delivery there.
+    What this installation does causes no delivery there, and what is delivered here is not in that list.
     """
     key = other_key(case, case.operation.id, "createInstallationWebhook")
     own_list = await case.arrange()
@@ -131,6 +155,7 @@ async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
         )
         message = "a delivery to an endpoint of another installation is listed"
         await _expect_nothing(case, texts, message, foreign_answer, answer)
+        _expect_no_common_endpoint(case, texts, foreign_answer, answer)
         if _shows(foreign_answer, texts):
             narrow = case.as_credential(own_list, _narrowest_key(case))
             narrow_answer = await case.send_with_retry(narrow, "the own list with few scopes", own_list)

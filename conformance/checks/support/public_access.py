@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.client.request import Request
 from conformance.client.response import Answer
+
+OTHER_COOKIE: Final = "session=of-another-service"
+"""A session of another service of the domain."""
 
 
 async def needs_no_credential(case: Case) -> None:

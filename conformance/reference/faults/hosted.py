@@ -9,9 +9,9 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from conformance.reference import objects
-from conformance.reference.call import Answer, Call
+from conformance.reference.call import Answer, Call, Refusal
 from conformance.reference.hosted import ticket_digest
-from conformance.reference.policy import Handler, Policy, before_work, with_handlers, with_idempotency
+from conformance.reference.policy import Handler, Policy, before_work, with_handlers, with_idempotency, with_stage
 from conformance.reference.registry import fault
 
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
@@ -112,3 +112,18 @@ def ticket_without_its_prefix(policy: Policy) -> Policy:
 )
 def ticket_with_more_behind_it(policy: Policy) -> Policy:
     return _with_ticket(policy, lambda ticket: ticket[:36])
+
+
+@fault(
+    "F876",
+    requirement="HO-1",
+    title="a hosted call with a cookie is refused without a CSRF token",
+    operations=_HOSTED,
+    source="session authentication of a web framework, which is meant for its own pages",
+)
+def csrf_token(policy: Policy) -> Policy:
+    def demand_token(call: Call) -> None:
+        if call.operation in _HOSTED and call.request.header_values(b"cookie"):
+            raise Refusal("forbidden", "The CSRF token is missing.")
+
+    return with_stage(policy, demand_token)

@@ -117,3 +117,17 @@ def collapsed_space(policy: Policy) -> Policy:
         return " ".join(value.split()) if isinstance(value, str) else value
 
     return _with_fingerprint(policy, lambda body: canonical(_map_leaves(body, collapse)))
+
+
+@fault(
+    "F877",
+    requirement="IDEM-4",
+    title="payloads of a key are compared with their arrays of texts joined by commas",
+    source="String([a, b]) in JavaScript, or arrays in a form",
+)
+def joined_arrays(policy: Policy) -> Policy:
+    def join(items: list[JsonValue]) -> list[JsonValue]:
+        texts = [item for item in items if isinstance(item, str)]
+        return [",".join(texts)] if items and len(texts) == len(items) else items
+
+    return _with_fingerprint(policy, lambda body: canonical(_map_lists(body, join)))

@@ -245,3 +245,22 @@ def deliveries_for_monitors(policy: Policy) -> Policy:
         return handler
 
     return with_handler(policy, "listInstallationWebhookDeliveries", wrap)
+
+
+@fault(
+    "F879",
+    requirement="TEN-2",
+    title="an installation that is not the first one is shown the deliveries of all",
+    operations=("listInstallationWebhookDeliveries",),
+    source="a column installation_id that was added later, and is filtered by only where it is NULL",
+)
+def deliveries_of_all_for_later_ones(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        def handler(call: Call, db: Connection) -> Answer:
+            if call.installation != "A":
+                return webhooks.list_of(db.execute(webhooks.ALL_DELIVERIES))
+            return inner(call, db)
+
+        return handler
+
+    return with_handler(policy, "listInstallationWebhookDeliveries", wrap)

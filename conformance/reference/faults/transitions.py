@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 
-from conformance.reference import carts, objects
+from conformance.reference import carts, objects, tables
 from conformance.reference.call import Answer, Call
 from conformance.reference.policy import Handler, Policy, evolve, with_handler
 from conformance.reference.registry import fault
@@ -96,3 +96,22 @@ def promotion_stays(policy: Policy) -> Policy:
         return remove
 
     return with_handler(policy, "removePublicCartPromotion", wrap)
+
+
+@fault(
+    "F878",
+    requirement="CONF-4",
+    title="the removal of a promotion makes the cart a quoted one",
+    operations=_PROMOTION,
+    source="totals that are calculated again by what quotes a cart",
+)
+def removal_quotes(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            answer = inner(call, db)
+            db.execute(update(tables.objects).where(tables.objects.c.id == call.resource).values(state="quoted"))
+            return answer
+
+        return act
+
+    return with_handler(policy, *_PROMOTION, wrap)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.check_conflicts import _chains, _operation_of_state
+from conformance.checks.check_conflicts import _chains, _operation_of_state, _ruled_out_operation
 from conformance.contract import load_contract
 from conformance.profile.behavior import Authorization, Transition
 from conformance.profile.model import Profile
@@ -44,3 +44,13 @@ def test_a_state_that_stays_is_shown_by_what_another_state_refuses() -> None:
     assert _operation_of_state(_profile(again, refused), again) == "checkoutPublicCart"
     assert _operation_of_state(_profile(again), again) == ""  # no state refuses it
     assert _operation_of_state(_profile(again, refused), STATED[2]) == ""  # its state changes
+
+
+def test_a_new_state_is_told_from_those_that_allow_what_it_refuses() -> None:
+    """A cart whose promotion was removed may not be checked out, which a quoted one may."""
+    refused = Transition("checkoutPublicCart", "cart.open")
+    assert _ruled_out_operation(_profile(refused), STATED[0]) == "checkoutPublicCart"
+    assert _ruled_out_operation(_profile(), STATED[0]) == ""  # nothing is known to be refused
+    assert _ruled_out_operation(_profile(refused, Transition(REVOKE.id, "cart.revoked")), STATED[0]) == (
+        "checkoutPublicCart"
+    )
