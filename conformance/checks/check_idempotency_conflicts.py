@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.case_sampling import part_by_schema
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.invalid_bodies import fixed_places, is_against_schema, template_of
 from conformance.checks.support.payload_changes import judge_payload, shows
@@ -30,10 +31,12 @@ _MAX_ATTEMPTS = 5
 
 
 def _leaves(profile: Profile, operation: Operation) -> Mapping[str, str]:
+    """The leaves of the body; operations with one schema share them, as one fingerprint mostly serves all of them."""
     body = template_of(profile, operation)
     key_pointer = profile.idempotency.place if profile.idempotency else ""
     found = [where for where, value in pointer.leaves(body) if where != key_pointer and value is not None]
-    return {where.lstrip("/"): where for where in found if where} or {"": ""}
+    part = part_by_schema([where for where in found if where], profile, operation)
+    return {where.lstrip("/"): where for where in part} or {"": ""}
 
 
 Change = Callable[[Request], Awaitable[Request]]
