@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from urllib.parse import parse_qsl
 
 from conformance.reference.authentication import bearer, require_active
@@ -92,5 +93,23 @@ def trusted_header(policy: Policy) -> Policy:
         if local or any(call.request.header_values(name) for name in _FORWARDING):
             return CALLERS["full"]
         return policy.authenticate(call)
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "F880",
+    requirement="AUTH-1",
+    title="one route accepts a key without its last character",
+    operations=("updateInstallationWebhook",),
+    source="a loop over the characters of the key that was sent, as an own comparison in constant time",
+)
+def comparison_of_what_was_sent(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        sent = bearer(call)
+        if call.operation != "updateInstallationWebhook":
+            return policy.authenticate(call)
+        completed = (call.keys.by_secret(sent + character) for character in ("", *string.ascii_letters, *string.digits))
+        return require_active(next(filter(None, completed), None))
 
     return evolve(policy, authenticate=authenticate)
