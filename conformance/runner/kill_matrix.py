@@ -71,6 +71,8 @@ class Row:
     """The requirements without a judged result, about which a conformant run proves nothing."""
     found_by: tuple[str, ...] = ()
     """Of a fault: the ids of the instances of checks that show it, and `control:OPERATION` where a control does."""
+    is_warning: bool = False
+    """Of a fault: whether its own requirement warned only, since a standard says so and the interface does not."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,7 @@ def _row_of_run(seeded: Any, run: Run, seconds: float) -> Row:
         inconclusive=inconclusive_count,
         unjudged=unjudged_requirements(run),
         found_by=_found_by(run) if isinstance(seeded, Fault) else (),
+        is_warning=isinstance(seeded, Fault) and seeded.requirement in red - failed,
         requests=run.traffic.requests,
         seconds=round(seconds, 2),
         problem=broken,
@@ -279,8 +282,9 @@ def unjudged_requirements(run: Run) -> tuple[str, ...]:
 def format_row(row: Row) -> str:
     """A row as a line of text; for a random target that is not `fine` also its failures and its `--draw` option."""
     fault = row.id in faults()
+    killed = "warned" if row.is_warning else "killed"
     label = (
-        ("killed" if row.fine else "SURVIVED")
+        (killed if row.fine else "SURVIVED")
         if fault
         else (_SOUND_WORDS.get(row.verdict, row.verdict) if row.fine else row.verdict.upper())
     )
@@ -305,6 +309,7 @@ def summarize(judged_rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "faults": len(fault_rows),
         "killed": sum(row.fine for row in fault_rows),
+        "warned": sum(row.fine and row.is_warning for row in fault_rows),
         "survived": [row.id for row in fault_rows if not row.fine],
         "collateral_median": median(collateral),
         "collateral_mean": round(mean(collateral), 3),
@@ -325,7 +330,10 @@ def kills_record(judged_rows: Sequence[Row]) -> dict[str, Any]:
     fault_rows = {row.id: row for row in judged_rows if row.id in faults()}
     fine_rows = [row for row in judged_rows if row.id not in faults() and row.fine]
     return {
-        "faults": {name: {"title": row.title, "by": list(row.by)} for name, row in sorted(fault_rows.items())},
+        "faults": {
+            name: {"title": row.title, "by": list(row.by), **({"warned": True} if row.is_warning else {})}
+            for name, row in sorted(fault_rows.items())
+        },
         "conformant": {row.id: list(row.unjudged) for row in sorted(fine_rows, key=lambda row: row.id)},
     }
 
@@ -333,7 +341,7 @@ def kills_record(judged_rows: Sequence[Row]) -> dict[str, Any]:
 def format_summary(figures: Mapping[str, Any]) -> str:
     """A summary as a line of text."""
     return (
-        f"{figures['killed']} of {figures['faults']} faults killed, "
+        f"{figures['killed']} of {figures['faults']} faults killed, {figures['warned']} of them by a warning, "
         f"{figures['conformant']} of {figures['variants']} variants conformant, "
         f"{figures['random_targets_sound']} of {figures['random_targets']} random targets judged correctly; "
         "other requirements red for each fault: "

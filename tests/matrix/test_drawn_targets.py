@@ -108,3 +108,14 @@ def test_choices_that_there_are_not_are_refused(choices: str) -> None:
     with pytest.raises(UsageError):
         matrix.random_subjects(0, 0, [choices])
     assert CliRunner().invoke(main, ["faults", "--draw", choices]).exit_code == 2
+
+
+def test_a_fault_that_only_warns_is_counted_apart() -> None:
+    """A verdict on it is still conformant, so `killed` alone would say more than the run has shown."""
+    rows = [
+        matrix.Row(name, "t", "OA-10", True, verdict, ("OA-10",), (), 0, 9, 1.0, is_warning=is_warning)
+        for name, verdict, is_warning in (("F161", "conformant", True), ("F001", "nonconformant", False))
+    ]
+    assert [matrix.format_row(row).split()[1] for row in rows] == ["warned", "killed"]
+    assert "2 of 2 faults killed, 1 of them by a warning" in matrix.format_summary(matrix.summarize(rows))
+    assert [row.get("warned") for row in matrix.kills_record(rows)["faults"].values()] == [None, True]
