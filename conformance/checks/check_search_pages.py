@@ -8,22 +8,36 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.registry import cause_of, check
+from conformance.checks.support.registry import check
+from conformance.checks.support.search_filters import (
+    FILTERS,
+    expect_not_everything_lost,
+    expect_values_on_every_page,
+    ids_of_values,
+    read_shared_whole,
+    stated_filters,
+    text_of,
+)
 from conformance.checks.support.search_pages import (
+    MOST_PAGES,
     cursor_of,
     cursor_sizes,
+    expect_unchanged_whole,
     first_decrease,
     first_page,
+    ids_of_pages,
     is_ordered,
     item_ids,
     items_of,
     largest_page_size,
     need_stable_order,
     page_sizes,
+    read_all,
     read_by_cursors,
     read_page,
     read_page_by_cursor,
-    suits,
+    read_pages,
+    require_all,
 )
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -33,50 +47,10 @@ from conformance.core import json_pointer as pointer
 from conformance.core.messages import join_values
 from conformance.profile.model import Profile
 
-_MOST_PAGES = 40
 _SMALL_PAGES = 30
+_COMBINED_PAGES = 3
 _FEW_PAGES = 12
 """At least this many pages where the result is long enough, so that every boundary between pages is of some kind."""
-
-
-async def _read_all(case: Case, request: Request, size: int) -> list[Answer]:
-    """All pages of one size that have items. Inconclusive beyond `_MOST_PAGES`, and where SRCH-4 or SRCH-6 fails."""
-    pages = await _read_pages(case, request, size, _MOST_PAGES + 1)
-    _require_all(pages, size)
-    return pages
-
-
-def _require_all(pages: list[Answer], size: int) -> None:
-    if len(pages) > _MOST_PAGES:
-        raise Inconclusive(f"there are more than {_MOST_PAGES} pages of pageSize {size}", pages[-1])
-
-
-async def _read_pages(case: Case, request: Request, size: int, most: int) -> list[Answer]:
-    """The first pages of one size that have items, up to the first that has none."""
-    pages: list[Answer] = []
-    for page in range(first_page(case.profile), first_page(case.profile) + most):
-        answer = await read_page(case, request, page, size)
-        if not answer.ok and not pages:
-            raise Inconclusive(f"the first page of pageSize {size} was answered {answer.summary}", answer)
-        if not answer.ok or not items_of(answer):
-            return pages
-        if len(items_of(answer)) > size:
-            raise Inconclusive("a page is longer than pageSize", answer, cause="SRCH-4")
-        if pages and items_of(answer) == items_of(pages[-1]):
-            raise Inconclusive("two pages hold the same items", pages[-1], answer, cause="SRCH-6")
-        pages.append(answer)
-    return pages
-
-
-def _ids(case: Case, pages: list[Answer]) -> list[str]:
-    return [found for page in pages for found in item_ids(case, page)]
-
-
-async def _expect_unchanged(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
-    """Inconclusive where the catalogue changes while it is read."""
-    second_reading = await _read_all(case, request, size)
-    if sorted(_ids(case, second_reading)) != sorted(_ids(case, pages)):
-        raise Inconclusive(f"two readings of all pages of pageSize {size} differ", *pages[-1:], *second_reading[-1:])
 
 
 def _two_sizes(profile: Profile, items: int) -> tuple[int, ...]:
@@ -103,21 +77,21 @@ async def all_pages_together_hold_every_item_once(case: Case) -> None:
     need_stable_order(case)
     request = await case.arrange()
     size = largest_page_size(case.profile)
-    whole = await _read_all(case, request, size)
-    ids = _ids(case, whole)
+    whole = await read_all(case, request, size)
+    ids = ids_of_pages(case, whole)
     if len(set(ids)) < 2:
         raise Inconclusive("the search finds fewer than two items", *whole)
     if repeated := sorted({item for item in ids if item and ids.count(item) > 1})[:5]:
-        await _expect_unchanged(case, request, size, whole)
+        await expect_unchanged_whole(case, request, size, whole)
         message = f"over all pages of pageSize {size} an item comes twice"
         raise case.violation(message, *whole[:2], expected="each item once", observed=join_values(repeated))
     for small in _two_sizes(case.profile, len(ids)):
-        pages = await _read_all(case, request, small)
-        found = _ids(case, pages)
+        pages = await read_all(case, request, small)
+        found = ids_of_pages(case, pages)
         if sorted(found) == sorted(set(ids)):
             continue
-        await _expect_unchanged(case, request, size, whole)
-        await _expect_unchanged(case, request, small, pages)
+        await expect_unchanged_whole(case, request, size, whole)
+        await expect_unchanged_whole(case, request, small, pages)
         missing = sorted(set(ids) ^ set(found))[:5]
         repeated = sorted({item for item in found if found.count(item) > 1})[:5]
         raise case.violation(
@@ -129,55 +103,36 @@ async def all_pages_together_hold_every_item_once(case: Case) -> None:
         )
 
 
-@check("SRCH-9", cases={"category": "category", "merchant": "merchant"}, chain=True)
-async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) -> None:
-    """All pages of a filtered search hold every item that has the value in the whole result, and no other item."""
+@check("SRCH-9", cases={**{name: (name,) for name in FILTERS}, "both": FILTERS}, chain=True)
+async def a_filtered_whole_holds_every_item_of_its_value(case: Case, names: tuple[str, ...]) -> None:
+    """All pages of a filtered search hold every item that has the value in the whole result, and no other item.
+
+    With two filters, every item that has both values.
+    """
     need_stable_order(case)
-    search = case.profile.search
-    value, place = getattr(search, name), getattr(search, f"item_{name}")
-    case.need(value, f"search.{name}", "a value to filter by is needed")
-    case.need(place, f"search.item_{name}", "the place of the value in an item is needed")
+    filters = stated_filters(case, names)
     request, size = await case.arrange(), largest_page_size(case.profile)
-    whole = await _read_all(case, request, size)
-    expected = {
-        item_id
-        for page in whole
-        for item, item_id in zip(items_of(page), item_ids(case, page), strict=True)
-        if pointer.has(item, place) and pointer.get(item, place) == value
-    }
-    filtered = request.with_query(**{name: value})
+    whole = await read_shared_whole(case, request)
+    expected = ids_of_values(case, whole, filters)
+    case.require_case(expected or len(names) == 1, f"no item of the whole result has {text_of(filters)}")
+    filtered = request.with_query(**filters)
     # the smallest pages: a filter that is applied after paging leaves pages empty before the last one
-    small = min(size, max(page_sizes(case.profile)[0], -(-len(expected) // _SMALL_PAGES)))
-    pages = await _read_pages(case, filtered, small, _MOST_PAGES + 1)
-    _expect_value_on_every_page(case, pages, name)
-    _require_all(pages, small)
-    missing_ids = expected - set(_ids(case, pages))
+    most = _SMALL_PAGES if len(names) == 1 else _COMBINED_PAGES
+    small = min(size, max(page_sizes(case.profile)[0], -(-len(expected) // most)))
+    pages = await read_pages(case, filtered, small, MOST_PAGES + 1)
+    await expect_values_on_every_page(case, pages, filters)
+    require_all(pages, small)
     if expected and not pages:
-        large = await read_page(case, filtered, first_page(case.profile), size)
-        if not items_of(large):
-            message = f"a search with {name}={value} finds nothing"
-            raise Inconclusive(message, whole[0], large, cause=cause_of("SRCH-5"))
-    if missing_ids:
-        await _expect_unchanged(case, request, size, whole)
+        await expect_not_everything_lost(case, request, whole, filters)
+    if missing_ids := expected - set(ids_of_pages(case, pages)):
+        await expect_unchanged_whole(case, request, size, whole)
         raise case.violation(
-            f"a search with {name}={value} loses items that the search without it lists",
+            f"a search with {text_of(filters)} loses items that the search without it lists",
             whole[0],
             *pages[-1:],
             expected=f"{len(expected)} items",
             observed=f"without {join_values(sorted(missing_ids), 5)}",
         )
-
-
-def _expect_value_on_every_page(case: Case, pages: list[Answer], name: str) -> None:
-    """Violated by an item of another value on a later page; of the first two pages SRCH-5 asks it."""
-    value, place = getattr(case.profile.search, name), getattr(case.profile.search, f"item_{name}")
-    for number, page in enumerate(pages):
-        if all(suits(item, place, value) for item in items_of(page)):
-            continue
-        message = f"a search with {name}={value} lists an item of another {name} on page {number + 1} of its pages"
-        if number < 2:
-            raise Inconclusive(message, page, cause="SRCH-5")
-        raise case.violation(message, pages[0], page, expected=f"items of the {name} {value}")
 
 
 _PAGES_BY_CURSOR = {"whole": 4, "filtered": 3}
@@ -207,13 +162,13 @@ async def cursors_lead_through_the_same_items(case: Case, kind: str) -> None:
     if kind == "filtered":
         request = _with_filter(case, request)
     most, largest = _PAGES_BY_CURSOR[kind], largest_page_size(case.profile)
-    numbered = await _read_pages(case, request, largest, most)
-    ids, is_whole = _ids(case, numbered), len(numbered) < most
+    numbered = await read_pages(case, request, largest, most)
+    ids, is_whole = ids_of_pages(case, numbered), len(numbered) < most
     size = cursor_sizes(case.profile, len(ids))[kind == "filtered"] if is_whole else largest
     if len(ids) <= size and is_whole:
         case.require_case(kind == "whole", f"the filtered search has one page of pageSize {size}")
         raise Inconclusive(f"the search has one page of pageSize {size}", *numbered)
-    first = await _read_pages(case, request, size, 1)
+    first = await read_pages(case, request, size, 1)
     if not first:
         raise Inconclusive(f"the first page of pageSize {size} has no items", *numbered)
     pages = await read_by_cursors(case, request, first[0], size, most)
@@ -230,7 +185,7 @@ def _trouble_with_cursors(case: Case, pages: list[Answer], ids: list[str], *, is
 
     `ids` are those of the numbered pages, of all of them where `is_whole`.
     """
-    found, is_ended = _ids(case, pages), not cursor_of(case, pages[-1])
+    found, is_ended = ids_of_pages(case, pages), not cursor_of(case, pages[-1])
     found = found if is_whole else found[: len(ids)]
     expected = ids if is_ended else ids[: len(found)]
     if found != expected:
@@ -247,8 +202,8 @@ def _trouble_with_cursors(case: Case, pages: list[Answer], ids: list[str], *, is
 
 async def _expect_same_order(case: Case, request: Request, size: int, numbered: list[Answer]) -> None:
     """Inconclusive where a second reading of the numbered pages differs."""
-    repeat = await _read_pages(case, request, size, len(numbered))
-    if _ids(case, repeat) != _ids(case, numbered):
+    repeat = await read_pages(case, request, size, len(numbered))
+    if ids_of_pages(case, repeat) != ids_of_pages(case, numbered):
         raise Inconclusive(f"two readings of the pages of pageSize {size} differ", numbered[-1], *repeat[-1:])
 
 
@@ -281,7 +236,7 @@ async def items_come_in_the_stated_order(case: Case, sort: str) -> None:
     """
     case.need(sort, "search.sorts.NAME.by", "the member that a value of sort orders by is needed")
     request = (await case.arrange()).with_query(sort=sort)
-    filled = await _read_pages(case, request, _ordered_size(case.profile), _ORDERED_PAGES)
+    filled = await read_pages(case, request, _ordered_size(case.profile), _ORDERED_PAGES)
     _expect_order(case, sort, filled)
 
 
@@ -334,7 +289,7 @@ async def the_order_holds_in_every_locale_and_market(case: Case, sort: str) -> N
         ]
         filled = [page for page in pages if page.ok and items_of(page)]
         if len(filled) == 2 and items_of(filled[0]) == items_of(filled[1]):
-            await _read_pages(case, request, _ordered_size(case.profile), 2)  # SRCH-6, where each locale has it
+            await read_pages(case, request, _ordered_size(case.profile), 2)  # SRCH-6, where each locale has it
         if filled:
             with suppress(Inconclusive):  # all items may be alike there
                 _expect_order(case, sort, filled)

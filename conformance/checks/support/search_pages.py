@@ -124,7 +124,48 @@ async def read_page(case: Case, request: Request, page: int, size: int) -> Answe
     return await case.send(request.with_query(page=str(page), pageSize=str(size)), f"page {page}, pageSize {size}")
 
 
+async def read_all(case: Case, request: Request, size: int) -> list[Answer]:
+    """All pages of one size that have items. Inconclusive beyond `MOST_PAGES`, and where SRCH-4 or SRCH-6 fails."""
+    pages = await read_pages(case, request, size, MOST_PAGES + 1)
+    require_all(pages, size)
+    return pages
+
+
+def require_all(pages: list[Answer], size: int) -> None:
+    if len(pages) > MOST_PAGES:
+        raise Inconclusive(f"there are more than {MOST_PAGES} pages of pageSize {size}", pages[-1])
+
+
+async def read_pages(case: Case, request: Request, size: int, most: int) -> list[Answer]:
+    """The first pages of one size that have items, up to the first that has none."""
+    pages: list[Answer] = []
+    for page in range(first_page(case.profile), first_page(case.profile) + most):
+        answer = await read_page(case, request, page, size)
+        if not answer.ok and not pages:
+            raise Inconclusive(f"the first page of pageSize {size} was answered {answer.summary}", answer)
+        if not answer.ok or not items_of(answer):
+            return pages
+        if len(items_of(answer)) > size:
+            raise Inconclusive("a page is longer than pageSize", answer, cause="SRCH-4")
+        if pages and items_of(answer) == items_of(pages[-1]):
+            raise Inconclusive("two pages hold the same items", pages[-1], answer, cause="SRCH-6")
+        pages.append(answer)
+    return pages
+
+
+def ids_of_pages(case: Case, pages: list[Answer]) -> list[str]:
+    return [found for page in pages for found in item_ids(case, page)]
+
+
+async def expect_unchanged_whole(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
+    """Inconclusive where the catalogue changes while it is read."""
+    second_reading = await read_all(case, request, size)
+    if sorted(ids_of_pages(case, second_reading)) != sorted(ids_of_pages(case, pages)):
+        raise Inconclusive(f"two readings of all pages of pageSize {size} differ", *pages[-1:], *second_reading[-1:])
+
+
 _SEARCH_PAGES: Final = 20
+MOST_PAGES: Final = 40
 
 
 async def find_ids(case: Case, request: Request) -> frozenset[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import parse_qsl
 
 from sqlalchemy import Connection
@@ -125,3 +126,44 @@ def ambiguous_price(policy: Policy) -> Policy:
         return call
 
     return _with_search(policy, change)
+
+
+def _with_both_filters(policy: Policy, change: Callable[[dict[str, str]], Mapping[str, Any]]) -> Policy:
+    """Each search with category and merchant under the rules that are made of its parameters."""
+
+    def look(call: Call, parameters: dict[str, str]) -> Call:
+        if not {"category", "merchant"} <= parameters.keys():
+            return call
+        return evolve(call, policy=with_search(call.policy, **change(parameters)))
+
+    return _with_search(policy, look)
+
+
+@fault(
+    "F856",
+    requirement="SRCH-5",
+    title="from pageSize 26 on, a search with both filters only asks whether the category exists",
+    operations=_SEARCH,
+    source="a query for large pages that joins the table of categories and does not compare them",
+)
+def category_not_compared(policy: Policy) -> Policy:
+    def change(parameters: dict[str, str]) -> Mapping[str, Any]:
+        is_large = parameters.get("pageSize", "").isdecimal() and int(parameters["pageSize"]) > _INNER_PAGE
+        exists = parameters["category"] in policy.search.stock.categories
+        return {"filters": ("merchant",)} if is_large and exists else {}
+
+    return _with_both_filters(policy, change)
+
+
+@fault(
+    "F857",
+    requirement="SRCH-9",
+    title="with both filters a full page lacks its last item",
+    operations=_SEARCH,
+    source="a look-ahead for the next page, whose item is cut off twice in one of the queries",
+)
+def last_item_with_both_filters(policy: Policy) -> Policy:
+    def window(page: int, size: int, _requested: int) -> slice:
+        return slice(page * size, (page + 1) * size - 1)
+
+    return _with_both_filters(policy, lambda _parameters: {"window": window})

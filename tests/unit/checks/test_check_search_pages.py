@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -130,6 +131,70 @@ def test_a_later_page_holds_the_value_of_the_filter_too(judged: Any, answer: Any
         items = [item for item in catalogue if item["category"] == (category or item["category"])]
         return bytes(answer(200, {"data": items[(page - 1) * size : page * size]}))
 
-    law = partial(a_filtered_whole_holds_every_item_of_its_value, name="category")
+    law = partial(a_filtered_whole_holds_every_item_of_its_value, names=("category",))
     result, _ = judged(script, law, SEARCH, search=STATED)
     assert result.outcome is outcome, result
+
+
+ALL_ITEMS = [
+    {"id": f"p{n:03}", "category": ("shoes", "mugs", "lamps")[n % 3], "merchant": ("north", "south")[n // 3 % 2]}
+    for n in range(30)
+]
+BOTH = dataclasses.replace(STATED, merchant="north", item_merchant="/merchant")
+
+
+def filtered(query: dict[str, str], *names: str) -> list[Any]:
+    return [item for item in ALL_ITEMS if all(query.get(name, item[name]) == item[name] for name in names)]
+
+
+def lost_items(query: dict[str, str]) -> list[Any]:
+    return filtered(query, "category", "merchant")[:: 2 if len(query.keys() & {"category", "merchant"}) == 2 else 1]
+
+
+def no_filters_on_page_two(query: dict[str, str]) -> list[Any]:
+    return filtered(query, *(("category", "merchant") if query["page"] == "1" else ()))
+
+
+def one_filter_on_page_two(query: dict[str, str]) -> list[Any]:
+    has_both = {"category", "merchant"} <= query.keys() and query["page"] != "1"
+    return filtered(query, "merchant", *(() if has_both else ("category",)))
+
+
+def nothing_for_both(query: dict[str, str]) -> list[Any]:
+    return [] if {"category", "merchant"} <= query.keys() else filtered(query, "category", "merchant")
+
+
+def nothing_for_one(query: dict[str, str]) -> list[Any]:
+    return [] if "category" in query else filtered(query, "merchant")
+
+
+def no_common_item(query: dict[str, str]) -> list[Any]:
+    items = [item for item in ALL_ITEMS if (item["category"], item["merchant"]) != ("shoes", "north")]
+    return [item for item in items if all(query.get(n, item[n]) == item[n] for n in ("category", "merchant"))]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "hits"),
+    [
+        (Outcome.PASSED, lambda query: filtered(query, "category", "merchant")),
+        (Outcome.FAILED, lost_items),
+        (Outcome.FAILED, one_filter_on_page_two),
+        (Outcome.FAILED, nothing_for_both),
+        (Outcome.INCONCLUSIVE, no_filters_on_page_two),
+        (Outcome.INCONCLUSIVE, nothing_for_one),
+        (Outcome.INAPPLICABLE, no_common_item),
+    ],
+)
+def test_both_filters_together_lose_nothing(judged: Any, answer: Any, outcome: Outcome, hits: Any) -> None:
+    """What one filter alone does wrong is another question; a result that holds no such item shows nothing."""
+
+    def script(arrived: Any) -> bytes:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(arrived.target).query).items()}
+        page, size = int(query["page"]), int(query["pageSize"])
+        return bytes(answer(200, {"data": hits(query)[(page - 1) * size : page * size]}))
+
+    law = partial(a_filtered_whole_holds_every_item_of_its_value, names=("category", "merchant"))
+    result, target = judged(script, law, SEARCH, search=BOTH)
+    assert result.outcome is outcome, result
+    if outcome is Outcome.PASSED:
+        assert len(target.arrived) <= 8

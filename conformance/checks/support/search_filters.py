@@ -1,0 +1,112 @@
+"""Searches with the stated filters, held against the whole result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.certainty import is_certain
+from conformance.checks.support.registry import cause_of
+from conformance.checks.support.search_pages import (
+    first_page,
+    item_ids,
+    items_of,
+    largest_page_size,
+    read_all,
+    read_page,
+    suits,
+)
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
+from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
+
+FILTERS = ("category", "merchant")
+
+
+def stated_filters(case: Case, names: Sequence[str]) -> dict[str, str]:
+    """The values to filter by. Unstated unless each of them and its place in an item are stated."""
+    search, filters = case.profile.search, {}
+    for name in names:
+        filters[name], place = getattr(search, name), f"item_{name}"
+        case.need(filters[name], f"search.{name}", "a value to filter by is needed")
+        case.need(getattr(search, place), f"search.{place}", "the place of the value in an item is needed")
+    return filters
+
+
+def text_of(filters: Mapping[str, str]) -> str:
+    """For a message."""
+    return " and ".join(f"{name}={value}" for name, value in filters.items())
+
+
+class _Whole:
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.pages: list[Answer] = []
+
+
+async def read_shared_whole(case: Case, request: Request) -> list[Answer]:
+    """All pages of the whole result in the largest size, which the cases of a check read once."""
+    known = case.runtime.memory.setdefault("the whole result of the search", _Whole())
+    assert isinstance(known, _Whole)
+    async with known.lock:
+        if known.pages:
+            case.answers += [page.ref for page in known.pages]
+            return known.pages
+        pages = await read_all(case, request, largest_page_size(case.profile))
+        if is_certain(case):
+            known.pages = pages
+        return pages
+
+
+def ids_of_values(case: Case, whole: Sequence[Answer], filters: Mapping[str, str]) -> set[str]:
+    """The ids of the items that have all these values."""
+    places = {getattr(case.profile.search, f"item_{name}"): value for name, value in filters.items()}
+    return {
+        item_id
+        for page in whole
+        for item, item_id in zip(items_of(page), item_ids(case, page), strict=True)
+        if all(pointer.has(item, place) and pointer.get(item, place) == value for place, value in places.items())
+    }
+
+
+async def expect_values_on_every_page(case: Case, pages: Sequence[Answer], filters: Mapping[str, str]) -> None:
+    """Violated by an item of another value on a later page; of the first two pages SRCH-5 asks it.
+
+    Of two filters together SRCH-5 asks it of the first page alone.
+    """
+    search = case.profile.search
+    for number, page in enumerate(pages):
+        for name, value in filters.items():
+            place = getattr(search, f"item_{name}")
+            if all(suits(item, place, value) for item in items_of(page)):
+                continue
+            message = f"a search with {text_of(filters)} lists an item of another {name}"
+            message = f"{message} on page {number + 1} of its pages"
+            if number < (2 if len(filters) == 1 else 1):
+                raise Inconclusive(message, page, cause="SRCH-5")
+            if len(filters) > 1:
+                await _expect_value_alone(case, page.request, name, value)
+            raise case.violation(message, pages[0], page, expected=f"items of the {name} {value}")
+
+
+async def _expect_value_alone(case: Case, request: Request, name: str, value: str) -> None:
+    """Inconclusive where the same page with this filter alone has an item of another value too."""
+    others = [other for other in FILTERS if other != name]
+    alone, place = request.without_query(*others), getattr(case.profile.search, f"item_{name}")
+    answer = await case.send(alone, f"the same page with {name} alone")
+    if answer.ok and not all(suits(item, place, value) for item in items_of(answer)):
+        raise Inconclusive(f"a search with {name} alone lists an item of another {name}", answer, cause="SRCH-5")
+
+
+async def expect_not_everything_lost(
+    case: Case, request: Request, whole: Sequence[Answer], filters: Mapping[str, str]
+) -> None:
+    """Inconclusive where one of the filters alone finds nothing, which SRCH-5 asks."""
+    first, size = first_page(case.profile), largest_page_size(case.profile)
+    for name, value in filters.items():
+        large = await read_page(case, request.with_query(**{name: value}), first, size)
+        if large.ok and not items_of(large):
+            message = f"a search with {name}={value} finds nothing"
+            raise Inconclusive(message, whole[0], large, cause=cause_of("SRCH-5"))
