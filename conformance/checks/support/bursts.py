@@ -209,11 +209,17 @@ def slow_burst_message(case: Case, burst: Burst, facts: RateLimit | None = None)
         return f"no 429, but a cache answered {burst.cached} of {burst.request_count} requests in place of the target"
     message = f"no 429, but too slow to exceed {facts.limit} in {facts.window_s:g} s: {burst.measure}"
     min_rate = facts.limit * facts.tolerance / facts.window_s
-    if burst.rate > 1.1 * min_rate:
-        needed = int(facts.limit * facts.tolerance / (1 - min_rate / burst.rate)) + 1
+    if (needed := requests_needed(facts, burst.rate)) is not None:
         if facts.max_requests < needed:
             return f"{message}; rate_limit.max_requests of {needed} or more would do at that rate"
         return f"{message}; too few were answered 200 to tell"
     if limits.rate is not None and limits.rate <= 1.1 * min_rate:
         return f"{message}; limits.rate would have to be above {min_rate:.0f}, or absent"
     return f"{message}; more than {min_rate:.0f} a second are needed: raise limits.concurrency, or --concurrency"
+
+
+def requests_needed(facts: RateLimit, rate: float) -> int | None:
+    """How many requests of a burst at this rate exceed the declared limit; None where that rate hardly does."""
+    assert facts.limit is not None and facts.window_s
+    min_rate = facts.limit * facts.tolerance / facts.window_s
+    return int(facts.limit * facts.tolerance / (1 - min_rate / rate)) + 1 if rate > 1.1 * min_rate else None

@@ -16,7 +16,7 @@ from conformance.contract import Contract, Operation
 from conformance.core.outcomes import Level
 from conformance.profile.model import Credential, Profile
 from conformance.profile.render import placeholders
-from conformance.profile.resources import OperationFacts
+from conformance.profile.resources import Fixture, OperationFacts
 
 Refuse = Callable[[Request], Awaitable[Answer]]
 _MAX_KEY_AGE_S: Final = 5.0
@@ -83,12 +83,18 @@ class Case:
 
     def need_unlimited_fixtures(self) -> None:
         """Inapplicable where the operation's fixtures are a finite list: generated inputs need too many."""
-        templates = (dict(self.facts.path), self.facts.body)
-        for name in frozenset().union(*(placeholders(part) for part in templates if part is not None)):
-            kind, _, suffix = name.partition(".")
-            fixture = self.runtime.fixtures.find(kind, suffix.rpartition(".")[0] or None)
-            if fixture is not None and fixture.values and not fixture.reusable:
+        for fixture in self.named_fixtures:
+            if fixture.values and not fixture.reusable:
                 self.require_case(False, f"fixtures.{fixture.name} is a finite list, which generated inputs exceed")
+
+    @property
+    def named_fixtures(self) -> list[Fixture]:
+        """The fixtures that the operation's path and body refer to."""
+        templates = (dict(self.facts.path), self.facts.body)
+        names = frozenset().union(*(placeholders(part) for part in templates if part is not None))
+        places = [(kind, suffix.rpartition(".")[0] or None) for kind, _, suffix in (n.partition(".") for n in names)]
+        found = [self.runtime.fixtures.find(kind, state) for kind, state in places]
+        return [fixture for fixture in found if fixture is not None]
 
     @property
     def named_in_body(self) -> frozenset[str]:

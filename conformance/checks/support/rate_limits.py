@@ -38,6 +38,7 @@ from conformance.checks.support.recovery_steps import (
 )
 from conformance.checks.support.registry import cause_of
 from conformance.checks.support.retry_after import SLACK_S
+from conformance.checks.support.separate_bursts import send_separate_burst
 from conformance.checks.support.separate_counts import BY_CALLER, Separation, other_credential_request, send_between
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.recorder import current_check
@@ -328,10 +329,10 @@ def _with_window(provocation: Provocation, burst: Burst) -> Provocation:
 
 
 async def _burst(prep: Preparation) -> Burst:
-    """Sends a burst, with new keys if repeats of one call pass: a replay need not be counted."""
+    """Sends a burst, with new keys if repeats of one call pass: a replay need not be counted, nor a refusal."""
     burst = await send_burst(prep.case, prep.request)
     if prep.request.key and (burst.limited_answer is None or exceeds(prep.case.profile.rate_limit, burst)):
-        return await send_burst(prep.case, prep.request, fresh_keys=True)
+        return await send_separate_burst(prep, await send_burst(prep.case, prep.request, fresh_keys=True))
     return burst
 
 

@@ -94,8 +94,8 @@ async def expect_values_on_every_page(case: Case, pages: Sequence[Answer], filte
 async def _expect_value_alone(case: Case, request: Request, name: str, value: str) -> None:
     """Inconclusive where the same page with this filter alone has an item of another value too."""
     others = [other for other in FILTERS if other != name]
-    alone, place = request.without_query(*others), getattr(case.profile.search, f"item_{name}")
-    answer = await case.send(alone, f"the same page with {name} alone")
+    narrow, place = request.without_query(*others), getattr(case.profile.search, f"item_{name}")
+    answer = await case.send(narrow, f"the same page with {name} alone")
     if answer.ok and not all(suits(item, place, value) for item in items_of(answer)):
         raise Inconclusive(f"a search with {name} alone lists an item of another {name}", answer, cause="SRCH-5")
 

@@ -253,3 +253,16 @@ def limited_once(policy: Policy) -> Policy:
         return None if bucket in free else wait_s
 
     return with_limits(policy, admit=admit)
+
+
+@fault(
+    "F858",
+    requirement="RATE-5",
+    title="DELETE is not counted by the rate limit",
+    operations=("removePublicCartPromotion",),
+    source="a gateway's rule that lists the methods GET, POST, PUT and PATCH",
+)
+def deletion_not_counted(policy: Policy) -> Policy:
+    return with_limits(
+        policy, admit=lambda call: None if call.request.method == "DELETE" else policy.limits.admit(call)
+    )
