@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from itertools import islice, product
 from typing import Final
 
 from conformance.checks.support.case import Case
@@ -43,6 +44,16 @@ def other_cases(stated: Authorization) -> Mapping[str, str]:
     scheme, form = stated.scheme_name, stated.format.lstrip()
     spellings = [spelling for spelling in (scheme.upper(), scheme.lower()) if spelling != scheme]
     return {f"the scheme {spelling}": spelling + form[len(scheme) :] for spelling in spellings}
+
+
+def other_spellings(stated: Authorization, most: int) -> tuple[str, ...]:
+    """Formats with the stated scheme in other mixtures of capitals, each once; none where the case of it matters."""
+    if stated.scheme_case != "any":
+        return ()
+    scheme, form = stated.scheme_name, stated.format.lstrip()
+    mixtures = map("".join, product(*(dict.fromkeys((c.lower(), c.upper())) for c in scheme)))
+    spellings = islice((spelling for spelling in mixtures if spelling != scheme), most)
+    return tuple(spelling + form[len(scheme) :] for spelling in spellings)
 
 
 def with_form(case: Case, request: Request, form: str) -> Request:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from conformance.checks.support.authorization_forms import other_cases, with_form
+from conformance.checks.support.authorization_forms import other_spellings, with_form
 from conformance.checks.support.bursts import LIMITED_STATUSES, Burst, measure
 from conformance.checks.support.case import Case
 from conformance.checks.support.separate_counts import BY_CALLER
@@ -22,21 +22,20 @@ def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
     """The request as from other addresses and clients, with a query that it does not need, and in other spellings of
     the scheme where those are accepted, as stated.
 
-    In quick depth only the first. Empty where the limit does not count by caller. A form that is refused gets nothing
+    In quick depth only the first of these. The spellings, if any, are sent first: what passes of them is told from what
+    a window allows if little time has passed. Empty where the limit does not count by caller. A form that is refused gets nothing
     through.
     """
     if case.profile.rate_limit.per not in BY_CALLER or not request.credential:
         return {}
     numbers = range(1, _REQUESTS + 1)
-    found = {"as from other addresses and clients": tuple(_from_client(request, number) for number in numbers)}
+    clients = {"as from other addresses and clients": tuple(_from_client(request, number) for number in numbers)}
     if case.profile.limits.depth == "quick":
-        return found
-    found["with other queries"] = tuple(request.with_query(n=str(number)) for number in numbers)
-    stated = case.profile.authorization
-    if stated.scheme_case == "any" and (forms := other_cases(stated)):
-        spelled = [with_form(case, request, form) for form in forms.values()]
-        found["in other spellings of its scheme"] = tuple((spelled * _REQUESTS)[:_REQUESTS])
-    return found
+        return clients
+    queries = {"with other queries": tuple(request.with_query(n=str(number)) for number in numbers)}
+    spellings = other_spellings(case.profile.authorization, 2 * _REQUESTS)
+    spelled = {"in other spellings of its scheme": tuple(with_form(case, request, form) for form in spellings)}
+    return (spelled if spellings else {}) | clients | queries
 
 
 def _from_client(request: Request, number: int) -> Request:

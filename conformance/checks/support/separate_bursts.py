@@ -14,7 +14,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 
 _MOST: Final = 100
-"""Each request may need a resource of its own, which somebody has to create."""
+"""Each request may need the creation of a resource."""
 _MARGIN: Final = 1.5
 """Over the number that is needed at the rate of the burst before: this one may be slower."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance.checks.support.authorization_forms import other_spellings
 from conformance.checks.support.case import Case
 from conformance.checks.support.limit_evasion import forms_of
 from conformance.core.outcomes import Outcome
@@ -23,9 +24,22 @@ CLIENTS, QUERIES, SPELLINGS = (
 
 
 @pytest.mark.parametrize(
+    ("stated", "spellings"),
+    [
+        (Authorization("Key {key}", scheme_case="any"), {"key", "kEy", "KEY", "keY", "KEy", "KeY", "kEY"}),
+        (Authorization("{key}", scheme_case="any"), set()),
+        (Authorization("Bearer {key}"), set()),
+    ],
+)
+def test_the_spellings_of_a_scheme_are_all_different(stated: Authorization, spellings: set[str]) -> None:
+    """Only where its case is stated not to matter, and where there is one."""
+    assert set(other_spellings(stated, 20)) == {f"{spelling} {{key}}" for spelling in spellings}
+
+
+@pytest.mark.parametrize(
     ("per", "depth", "scheme_case", "names"),
     [
-        ("key", "standard", "any", [CLIENTS, QUERIES, SPELLINGS]),
+        ("key", "standard", "any", [SPELLINGS, CLIENTS, QUERIES]),
         ("installation", "standard", "exact", [CLIENTS, QUERIES]),
         ("key", "quick", "any", [CLIENTS]),
         ("operation", "standard", "any", []),
@@ -60,6 +74,8 @@ def test_each_request_of_a_form_differs(judged: Any, answer: Any) -> None:
         for name in ("User-Agent", "Accept-Language", "X-Forwarded-For", "X-Real-IP", "Forwarded"):
             assert len({dict(request.headers)[name] for request in forms[CLIENTS]}) == 10
         assert len({request.query for request in forms[QUERIES]}) == 10
+        assert len({request.authorization for request in forms[SPELLINGS]}) == 20
 
-    result, _ = judged(lambda _: answer(200, {"data": {}}), law, IDENTITY, rate_limit=RateLimit(per="key"))
+    stated = {"rate_limit": RateLimit(per="key"), "authorization": Authorization("Bearer {key}", scheme_case="any")}
+    result, _ = judged(lambda _: answer(200, {"data": {}}), law, IDENTITY, **stated)
     assert result.outcome is Outcome.PASSED, result.message
