@@ -16,7 +16,9 @@ from conformance.checks.support.replays import free_leaves
 from conformance.checks.support.survival import LARGE_BODY, LONG_URL, MARKUP, expect_survival
 from conformance.client.request import Request
 from conformance.client.response import Answer
+from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.profile.model import Profile
 
 _DEPTH = 10_000
 _MEBIBYTE = 1 << 20
@@ -94,6 +96,8 @@ async def markup_in_a_text_is_no_matter_of_authorization(case: Case) -> None:
         raise case.violation(f"a text with markup was answered {answer.status}", answer, expected="200 or 400")
 
 
+_TEXT = "'\"`<b>{{7}}[$]()*|^ -- #&=+,@!"
+_SYNTAX = "%zz\\:?"
 PATHS: Mapping[str, Callable[[str], str]] = {
     "encoded-slash": lambda value: f"{value}%2F{value}",
     "encoded-parent": lambda value: f"..%2f{value}",
@@ -101,27 +105,45 @@ PATHS: Mapping[str, Callable[[str], str]] = {
     "plain-parent": lambda value: f"../{value}",
     "double-slash": lambda value: f"/{value}",
     "trailing-dot-segment": lambda value: f"{value}/.",
-    "semicolon": lambda value: f"{value};x=1",
     "encoded-nul": lambda value: f"{value}%00",
     "encoded-crlf": lambda value: f"{value}%0d%0aX-Injected:%201",
     "invalid-escape": lambda value: f"{value}%zz",
     "invalid-utf-8": lambda value: f"{value}%ff%fe",
-    "encoded-percent": lambda value: f"{value}%25",
     "over-long": lambda value: value + "a" * 7000,
     "dot": lambda value: ".",
     "encoded-blank": lambda value: "%20",
-    "apostrophe": lambda value: f"{value}'",
+}
+COMBINATIONS: Mapping[str, Callable[[str], str]] = {
+    "text": lambda value: value + quote(_TEXT, safe="'"),
+    "syntax": lambda value: f"{value};x=1{quote(_SYNTAX, safe='')}",
+}
+"""What may break a query or a page, and what may be read as a part of a path, which is refused more often."""
+_DESCRIPTIONS: Mapping[str, str] = {
+    "text": f"an id that ends with the characters {_TEXT}",
+    "syntax": f"an id that ends with the characters ;x=1{_SYNTAX}",
 }
 
 
-@check("NF-1", on=("api-key path", "catalog path"), cases=alternate_cases(PATHS))
-async def a_hostile_id_is_no_way_anywhere(case: Case, change: Callable[[str], str]) -> None:
-    """An id that resembles a path reaches no other route, does not bypass authorization, and breaks nothing."""
+def _hostile_ids(profile: Profile, operation: Operation) -> Mapping[str, str]:
+    """Both combinations, and some of the other ids; of the hosted operations the combinations alone."""
+    is_short = "hosted" in operation.words and profile.limits.depth != "deep"
+    others = {} if is_short else alternate_cases(PATHS, 4)(profile, operation)
+    return {name: name for name in (*COMBINATIONS, *others)}
+
+
+@check("NF-1", on="path", cases=_hostile_ids)
+async def a_hostile_id_is_no_way_anywhere(case: Case, kind: str) -> None:
+    """An id that resembles a path reaches no other route, does not bypass authorization, and breaks nothing.
+
+    Each operation gets all odd characters that may stand together in one id, since each operation may have a query of
+    its own.
+    """
     request = await case.arrange()
-    name = case.operation.path_parameters[0]
+    name, change = case.operation.path_parameters[0], {**COMBINATIONS, **PATHS}[kind]
     hostile = replace(request, raw_path={name: change(quote(request.path[name], safe=""))}).with_fresh_key()
     answer = await case.send_with_retry(hostile, "hostile id")
-    expect_survival(case, "a hostile id", answer, oversize=len(answer.url) > LONG_URL)
+    description = _DESCRIPTIONS.get(kind, "a hostile id")
+    expect_survival(case, description, answer, oversize=len(answer.url) > LONG_URL)
     if answer.ok and case.operation.auth == "api_key":
         bare = await case.send(hostile.with_authorization().with_fresh_key(), "hostile id, no credential")
         if bare.ok:

@@ -22,8 +22,8 @@ def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
     """The request as from other addresses and clients, with a query that it does not need, and in other spellings of
     the scheme where those are accepted, as stated.
 
-    In quick depth only the first of these. The spellings, if any, are sent first: what passes of them is told from what
-    a window allows if little time has passed. Empty where the limit does not count by caller. A form that is refused gets nothing
+    In quick depth only the first of these. The spellings are sent before the others: the less time has passed, the
+    fewer requests a limit allows. Empty where the limit does not count by caller. A form that is refused gets nothing
     through.
     """
     if case.profile.rate_limit.per not in BY_CALLER or not request.credential:

@@ -131,3 +131,18 @@ def apostrophe_crashes(policy: Policy) -> Policy:
             raise ValueError("unterminated quoted string")
 
     return before_work(policy, look, *_BY_ID)
+
+
+@fault(
+    "F859",
+    requirement="NF-1",
+    title="a checkout quote for an id with an apostrophe is answered with 500",
+    operations=("quotePublicCartCheckout",),
+    source="CWE-89: one query of many that is put together from text",
+)
+def apostrophe_crashes_one(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> None:
+        if "'" in call.resource:
+            raise ValueError("unterminated quoted string")
+
+    return before_work(policy, look, "quotePublicCartCheckout")
