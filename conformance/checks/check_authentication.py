@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import structs
 
-from conformance.checks.support.authorization import INACTIVE, cases, has_category
+from conformance.checks.support.authorization import INACTIVE, UNDECLARED_PARAMETER, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import every_nth
 from conformance.checks.support.context import is_read
@@ -71,14 +71,27 @@ def _defects(profile: Profile, operation: Operation) -> Mapping[str, str]:
 async def a_defective_credential_is_answered_401(case: Case, defect: str) -> None:
     """A request that differs from a good one only in its credential is answered 401.
 
-    A warning where it is a key in the other case, of a form that is often read in any case.
+    A warning where it is a key in the other case, of a form that is often read in any case. A random key is sent with
+    a query parameter that no operation declares.
     """
     credential = case.runtime.arranger.credential_for(case.operation).name
     change, purpose = _defect(case, credential, defect)
     message = f"{case.operation.id} with a defective credential was not answered 401"
     is_doubtful = defect == "case-flipped" and _may_be_of_any_case(case.runtime.arranger.key_of(credential))
     level = Level.RECOMMENDED if is_doubtful else None
-    await case.shared_negative(change, {401}, purpose, message=message, level=level)
+
+    async def refuse(request: Request) -> Answer:
+        bad = change(request)
+        if defect == "random-key":
+            odd = bad.with_query(**UNDECLARED_PARAMETER).with_fresh_key()
+            answer = await case.send_with_retry(odd, f"{purpose}, an undeclared parameter", request.with_fresh_key())
+            if answer.ok:
+                raise case.violation(f"{message}, with an undeclared parameter", answer, expected="401")
+            if answer.status == 401:
+                return answer  # otherwise the parameter may be refused
+        return await case.refusal(bad, {401}, purpose, message=message, control=request.with_fresh_key(), level=level)
+
+    await case.share_control(refuse, purpose)
 
 
 def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request], Request], str]:

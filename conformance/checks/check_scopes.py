@@ -10,6 +10,7 @@ from typing import Any, Final
 from conformance.checks.support.authorization import (
     ALLOWED,
     LACKS_SCOPE,
+    UNDECLARED_PARAMETER,
     cases,
     credentials_without_scope,
     has_category,
@@ -31,16 +32,22 @@ from conformance.client.response import Answer
 
 @check("SCO-1", cases=cases(LACKS_SCOPE))
 async def a_key_without_the_scope_is_answered_403(case: Case, credential: str) -> None:
-    """A valid key without the operation's scope is answered 403, whatever other scopes it has and what it sends."""
+    """A valid key without the operation's scope is answered 403, whatever other scopes it has and what it sends.
+
+    The last such key sends a query parameter that no operation declares.
+    """
     absent = has_category(case.profile, case.operation, LACKS_SCOPE)
     case.need_credential(credential, f"a key without the scope {case.operation.scope} is needed", absent)
+
+    has_query = credential == names(case.profile, case.operation, LACKS_SCOPE)[-1]
 
     async def refuse(request: Request) -> Answer:
         bad = case.as_credential(request, credential)
         for template in _bodies_for(case, credential):
-            if template is not None:
-                answer = await _refused_body(case, bad, template)
-            if template is None or answer.status != 403:  # whether another body is valid is not asked here
+            is_usual = template is None and not has_query
+            if not is_usual:
+                answer = await _refused_variant(case, bad, template, has_query=has_query)
+            if is_usual or answer.status != 403:  # whether another body or a parameter is refused is not asked here
                 purpose = f"the key {credential!r}"
                 answer = await case.refusal(bad.with_fresh_key(), {403}, purpose, control=request.with_fresh_key())
         return answer
@@ -55,12 +62,19 @@ def _bodies_for(case: Case, credential: str) -> Sequence[Any]:
     return bodies[number :: len(lacking)] or bodies[number % len(bodies) :][:1]
 
 
-async def _refused_body(case: Case, bad: Request, template: Any) -> Answer:
-    """The answer to another valid body of a key that lacks the scope; violated where it is 200."""
-    body = await case.runtime.arranger.render_body(bad, template)
-    answer = await case.send_with_retry(bad.with_body(body).with_fresh_key(), f"the key {bad.credential!r}, that body")
+async def _refused_variant(case: Case, bad: Request, template: Any, *, has_query: bool) -> Answer:
+    """The answer to a key without the scope, with another body, an undeclared parameter, or both.
+
+    Violated where it is 200.
+    """
+    differences = ["another valid body"] if template is not None else []
+    difference = " and ".join([*differences, *(["an undeclared parameter"] if has_query else [])])
+    changed = bad.with_query(**UNDECLARED_PARAMETER) if has_query else bad
+    if template is not None:
+        changed = changed.with_body(await case.runtime.arranger.render_body(bad, template))
+    answer = await case.send_with_retry(changed.with_fresh_key(), f"the key {bad.credential!r}, {difference}")
     if answer.ok:
-        message = f"{case.operation.id} with the key {bad.credential!r} and another valid body was not answered 403"
+        message = f"{case.operation.id} with the key {bad.credential!r} and {difference} was not answered 403"
         raise case.violation(message, answer, expected="403")
     return answer
 

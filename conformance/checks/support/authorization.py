@@ -18,6 +18,9 @@ OTHER_INSTALLATION: Final = "other installation"
 RESERVED: Final = "spared"
 """Reserved for the rate limit checks, since requests are counted by key; another key has the same scopes."""
 
+UNDECLARED_PARAMETER: Final = {"xConformanceProbe": "1"}
+"""With a query a rule may not hold that compares whole URLs. A target may refuse a parameter that it does not know."""
+
 
 def home_of(profile: Profile) -> str:
     """The installation that owns all fixtures except the foreign ones."""

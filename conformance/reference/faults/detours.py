@@ -160,3 +160,23 @@ def encoded_id(policy: Policy) -> Policy:
         return policy.sees(call, installation) or call.resource.encode() not in call.request.path.split(b"/")
 
     return evolve(policy, sees=sees)
+
+
+@fault(
+    "F860",
+    requirement="AUTH-1",
+    title="with a query string any key is accepted",
+    source="a filter that verifies keys for the exact URLs of a list, before a router that ignores the query",
+)
+def any_key_with_a_query(policy: Policy) -> Policy:
+    return _with_fallback(policy, lambda call: _FULL if call.request.query and _header(call) else None)
+
+
+@fault(
+    "F861",
+    requirement="SCO-1",
+    title="with a query string an operation needs no scope",
+    source="rules by exact URL, from the request line with its query: what no rule matches is permitted",
+)
+def no_scope_with_a_query(policy: Policy) -> Policy:
+    return _with_scope_exception(policy, lambda call: bool(call.request.query))

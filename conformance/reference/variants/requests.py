@@ -70,6 +70,17 @@ def broken_queries_refused(policy: Policy) -> Policy:
     return evolve(policy, stages=(refuse_broken_query, *policy.stages))
 
 
+@variant("V518", requirement="SCO-1", title="a query that an operation does not declare is refused with 400")
+def undeclared_queries_refused(policy: Policy) -> Policy:
+    """Before the key is looked at."""
+
+    def refuse_query(call: Call) -> None:
+        if call.request.query and call.operation != "searchPublicProducts":
+            raise Refusal("invalid_query", "The operation has no query parameters.")
+
+    return evolve(policy, stages=(refuse_query, *policy.stages))
+
+
 @variant(
     "D21",
     requirement="BODY-7",
