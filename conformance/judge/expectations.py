@@ -27,6 +27,8 @@ def expectation(finding: Finding, schema: str) -> str:
     """The text of one finding. `schema`: the interface's name of the schema of the operation's 200."""
     if finding.requirement == "ERR-1" and finding.code.startswith("schema:"):
         return f"an error that matches {_ERROR_SCHEMA}"
+    if finding.requirement == "ENV-4" and finding.code == "format":
+        return f"texts of the formats that {schema or 'its schema'} names"
     if finding.requirement == "ANS-2" and _ERROR_SCHEMA in finding.message:
         schema = _ERROR_SCHEMA
     return _BY_REQUIREMENT.get(finding.requirement, "").replace("{schema}", schema or "its schema")

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
+from urllib.parse import unquote
 
 from conformance.client.redaction.header_credentials import AuthorizationForm
 from conformance.client.request import NO_BODY
@@ -133,6 +134,11 @@ class Invariants:
             return  # reported by ENV-1, ENV-2 or ENV-3
         if problem := self._validators.problem(operation.response_schema, answer.value):
             yield Finding("ENV-4", "schema", f"the body does not match {operation.response_schema} at {problem}")
+            return
+        problem, text = self._validators.broken_format(operation.response_schema, answer.value)
+        if problem and not _repeats(answer, text):
+            message = f"a text is not of the format that {operation.response_schema} names, at {problem}"
+            yield Finding("ENV-4", "format", message, Level.RECOMMENDED)
 
     def _error_shape(self, answer: Answer) -> Findings:
         status = answer.status
@@ -218,6 +224,11 @@ def _was_sent(answer: Answer, name: str) -> bool:
     letters = re.compile("[^a-z0-9]+")
     sent = letters.sub("", answer.sent_body.decode("utf-8", "replace").lower())
     return letters.sub("", name.lower()) in sent
+
+
+def _repeats(answer: Answer, text: str) -> bool:
+    """Whether the answer has a text from its request, whose schema may name no format."""
+    return text in unquote(answer.url) or text in _texts_of(answer.sent_body, _value_of(answer.sent_body))
 
 
 def _shape(value: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Faults of what a profile states of every answer: ANS-1, ANS-2."""
+"""Faults of what a profile states of every answer: ANS-1, ANS-2, ENV-4."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hashlib
 from conformance.reference.call import Answer, Call
 from conformance.reference.policy import Policy, evolve, with_shape
 from conformance.reference.registry import fault
+from conformance.reference.variants.answers import with_delivery_times
 
 
 @fault(
@@ -75,3 +76,15 @@ def update_shows_changes(policy: Policy) -> Policy:
         return evolve(answer, value={**answer.value, "changed": sorted(call.body)})
 
     return with_shape(policy, shaper, "updateInstallationWebhook")
+
+
+@fault(
+    "F862",
+    requirement="ENV-4",
+    title="the times of deliveries lack the offset that RFC 3339 demands",
+    operations=("listInstallationWebhookDeliveries",),
+    source="Python's datetime.isoformat of a time without a zone",
+    seeded_in="V519",
+)
+def time_without_offset(policy: Policy) -> Policy:
+    return with_delivery_times(policy, lambda time: time[:19])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from conformance.reference.authentication import require_active
 from conformance.reference.call import Answer, Call, Caller, Headers, Refusal, Reply
@@ -139,3 +140,30 @@ def own_scheme(policy: Policy) -> Policy:
             raise Refusal(refusal.kind, f"{_SCHEME} is required.", headers=_CHALLENGE) from None
 
     return evolve(policy, authenticate=authenticate)
+
+
+@variant(
+    "V519",
+    requirement="ENV-4",
+    title="times of deliveries with an offset and fractions, by a schema that names their format",
+    profile={
+        "answers": {"further_members": "allowed"},
+        "schemas": {"names": {"OperationResponse": "DatedOperationResponse"}},
+    },
+)
+def times_with_offset(policy: Policy) -> Policy:
+    """RFC 3339, section 5.6: letters in either case, any number of decimals, any offset."""
+    return with_delivery_times(policy, lambda time: f"{time[:10]}t{time[11:19]}.2500001+00:00")
+
+
+def with_delivery_times(policy: Policy, change: Callable[[str], str]) -> Policy:
+    """Each delivery shows its time in another form."""
+
+    def shaper(_call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        found = answer.value["data"]["deliveries"]
+        deliveries = [{**delivery, "createdAt": change(delivery["createdAt"])} for delivery in found]
+        return evolve(answer, value={**answer.value, "data": {**answer.value["data"], "deliveries": deliveries}})
+
+    return with_shape(policy, shaper, "listInstallationWebhookDeliveries")

@@ -72,7 +72,7 @@ def broken_queries_refused(policy: Policy) -> Policy:
 
 @variant("V518", requirement="SCO-1", title="a query that an operation does not declare is refused with 400")
 def undeclared_queries_refused(policy: Policy) -> Policy:
-    """Before the key is looked at."""
+    """The refusal comes before authentication."""
 
     def refuse_query(call: Call) -> None:
         if call.request.query and call.operation != "searchPublicProducts":
