@@ -7,6 +7,7 @@ import asyncio
 from conformance.checks.support.case import Case
 from conformance.checks.support.certainty import is_certain
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.signs import LADDER_S
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -37,6 +38,17 @@ async def update_of(case: Case, create_answer: Answer) -> Request:
     update = await case.arrange(case.contract.operations["updateInstallationWebhook"], prove_control=False)
     name = update.operation.path_parameters[0]
     return update.with_path(**{name: str(pointer.get(create_answer.value, case.profile.webhooks.id))})
+
+
+async def poll_copies(case: Case, answer: Answer) -> Answer:
+    """The answer to the update, or to another attempt within the time that a copy of a store may lag behind."""
+    for pause_s in LADDER_S if answer.status == 404 else ():
+        await asyncio.sleep(pause_s)
+        answer = await case.send(answer.request.with_fresh_key(), "update what was created, later")
+        if answer.status != 404:
+            case.note("a new endpoint is found by PATCH some time later only")
+            break
+    return answer
 
 
 async def updated_endpoint(case: Case) -> tuple[Answer, Answer]:

@@ -223,3 +223,74 @@ def assigned_version(policy: Policy) -> Policy:
         return evolve(answer, value={"data": {**answer.value["data"], "version": call.body["version"]}})
 
     return with_shape(policy, shape, _UPDATE)
+
+
+@fault(
+    "F866",
+    requirement="WH-2",
+    title="an update that does not name the description empties it",
+    operations=(_UPDATE,),
+    source="the default of a model's member, where the caller has set it some updates ago",
+)
+def empty_description(policy: Policy) -> Policy:
+    return evolve(policy, merge=lambda old, changes: policy.merge({**old, "description": ""}, changes))
+
+
+@fault(
+    "F867",
+    requirement="WH-2",
+    title="an update does not change active",
+    operations=(_UPDATE,),
+    source="a member of the schema that the writer's list of columns lacks",
+    seeded_in="V520",
+)
+def active_without_effect(policy: Policy) -> Policy:
+    return evolve(policy, merge=lambda old, changes: {**policy.merge(old, changes), "active": old["active"]})
+
+
+@fault(
+    "F868",
+    requirement="WH-2",
+    title="a description is changed once only",
+    operations=(_UPDATE,),
+    source="a column that is written where it has its default, such as COALESCE(NULLIF(description, ''), ...)",
+)
+def described_once(policy: Policy) -> Policy:
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        is_final = str(old["description"]).startswith("changed ")
+        return policy.merge(old, {**changes, "description": old["description"]} if is_final else changes)
+
+    return evolve(policy, merge=merge)
+
+
+def _with_rare_endpoint(policy: Policy, refuse: Callable[[], Refusal]) -> Policy:
+    """Refuses an update of an endpoint that was created without a description."""
+
+    def look(call: Call, db: Connection) -> None:
+        found = objects.get(db, call.resource)
+        if found is not None and found.data.get("description") == "":
+            raise refuse()
+
+    return before_work(policy, look, _UPDATE)
+
+
+@fault(
+    "F869",
+    requirement="WH-1",
+    title="an endpoint created without a description is not found by an update",
+    operations=(_UPDATE,),
+    source="an inner join on the table of an optional member",
+)
+def undescribed_is_unknown(policy: Policy) -> Policy:
+    return _with_rare_endpoint(policy, lambda: Refusal("not_found", "There is no such resource."))
+
+
+@fault(
+    "F870",
+    requirement="WH-1",
+    title="an update of an endpoint created without a description is answered 500",
+    operations=(_UPDATE,),
+    source="a null dereference on the old value of an optional member",
+)
+def undescribed_is_fatal(policy: Policy) -> Policy:
+    return _with_rare_endpoint(policy, lambda: Refusal("internal", "The server failed."))

@@ -248,3 +248,19 @@ def revoked_cart_is_bad_request(policy: Policy) -> Policy:
 def bodies_not_stated(policy: Policy) -> Policy:
     """The same as the base policy: what is not stated is observed."""
     return policy
+
+
+@variant(
+    "V520",
+    requirement="WH-2",
+    title="the profile's usual endpoint has a URL and events alone, and an update switches it off",
+    profile={
+        "operations": {
+            "createInstallationWebhook": {"body": {"description": None, "active": None, "metadata": None}},
+            "updateInstallationWebhook": {"bodies": [{"url": "https://hooks.example/moved/{unique}"}]},
+        }
+    },
+)
+def endpoints_of_two_members(policy: Policy) -> Policy:
+    """The same as the base policy: what create does not name has a default, which an update changes."""
+    return policy
