@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.refused_updates import (
+    BAD_END,
     CONFLICT,
     FOREIGN,
     INVALID,
@@ -27,6 +28,12 @@ async def an_update_that_conflicts_is_not_stored(case: Case) -> None:
 async def an_update_with_a_bad_member_is_not_stored(case: Case) -> None:
     """The valid members of an update that is refused with 400 do not show in the answer to the next one."""
     await expect_not_stored(case, INVALID)
+
+
+@check("BODY-8", on=_UPDATE)
+async def an_update_with_a_bad_end_is_not_stored(case: Case) -> None:
+    """Nor do those before the bad member: a service may store members one by one until one is bad."""
+    await expect_not_stored(case, BAD_END)
 
 
 @check("SCO-4", on=_UPDATE, cases={"401": NO_KEY, "403": NO_SCOPE})

@@ -26,6 +26,7 @@ from conformance.core import strict_json as strictjson
 
 CONFLICT: Final = "another payload under a used key"
 INVALID: Final = "a body with a member of another type"
+BAD_END: Final = "a body whose last member is of another type"
 NO_KEY: Final = "no API key"
 NO_SCOPE: Final = "an API key without the scope"
 FOREIGN: Final = "an API key of another installation"
@@ -62,7 +63,7 @@ async def expect_not_stored(case: Case, defect: str) -> None:
     assert refused is not None
     if not refused.is_refused:
         raise Inconclusive(f"{defect}: the update was answered {refused.summary}", refused)
-    name, place = _kept_member(case, first.request)
+    name, place = _kept_member(case, first.request, defect)
     final_value = pointer.get(final.value, place) if pointer.has(final.value, place) else None
     if strictjson.is_equal(final_value, refused.request.body[name]):
         message = f"an update with {defect} was answered {refused.summary} and yet stored: the next answer shows it"
@@ -73,12 +74,11 @@ async def expect_not_stored(case: Case, defect: str) -> None:
 
 async def _send_updates(case: Case) -> RefusedUpdates:
     request = await case.arrange()
-    name, _ = _kept_member(case, request)
-    leaf = _free_text(case, request, name)
-    case.require_case(leaf, "no text of a member that a partial update leaves alone may be changed")
+    leaves = {defect: _free_text(case, request, _kept_member(case, request, defect)[0]) for defect in _DEFECTS}
     first = await case.control(request)
     refused = {}
     for number, (defect, change) in enumerate(_DEFECTS.items()):
+        leaf = leaves[defect]
         text = f"{pointer.get(request.body, leaf)}-{number}"
         other = first.request.with_body(pointer.replace(first.request.body, leaf, text))
         if (bad := change(case, other)) is not None:
@@ -90,15 +90,19 @@ async def _send_updates(case: Case) -> RefusedUpdates:
     return RefusedUpdates(first, refused, final)
 
 
-def _kept_member(case: Case, request: Request) -> tuple[str, str]:
-    """A member of the body that the partial update leaves alone, and its place in the answer. Inapplicable without."""
+def _kept_member(case: Case, request: Request, defect: str) -> tuple[str, str]:
+    """A member of the body that the partial update leaves alone, and its place in the answer. Inapplicable without.
+
+    The first one, where the defect is behind it; else the last.
+    """
     webhooks = case.profile.webhooks
     places = {pointer.tokens(where)[-1]: where for where in webhooks.kept if where}
     names = request.body if isinstance(request.body, dict) else ()
     found = [name for name in names if name in places and name not in (webhooks.patch or ())]
     found = [name for name in found if _free_text(case, request, name)]
     case.require_case(found, "the body names no text that a partial update leaves alone")
-    return found[-1], places[found[-1]]
+    name = found[0 if defect == BAD_END else -1]
+    return name, places[name]
 
 
 def _free_text(case: Case, request: Request, name: str) -> str:
@@ -116,10 +120,23 @@ def _under_the_used_key(_case: Case, other: Request) -> Request | None:
 
 
 def _with_a_bad_member(case: Case, other: Request) -> Request | None:
-    name, _ = _kept_member(case, other)
+    name, _ = _kept_member(case, other, INVALID)
     for found in contract_breaks(case.profile, case.operation).values():
         if found is not None and pointer.tokens(found[0])[0] != name:
             return found[1](other).with_fresh_key()
+    return None
+
+
+def _with_a_bad_end(case: Case, other: Request) -> Request | None:
+    """The bad member stands behind all others, in the body, and behind the changed one in the schema if it can."""
+    name, _ = _kept_member(case, other, BAD_END)
+    for found in reversed(list(contract_breaks(case.profile, case.operation).values())):
+        bad_name = pointer.tokens(found[0])[0] if found is not None else name
+        if found is None or bad_name == name or not isinstance(bad := found[1](other).body, dict):
+            continue
+        if bad_name in bad:
+            others = {member: value for member, value in bad.items() if member != bad_name}
+            return other.with_body({**others, bad_name: bad[bad_name]}).with_fresh_key()
     return None
 
 
@@ -142,6 +159,7 @@ def _by_another_installation(case: Case, other: Request) -> Request | None:
 _DEFECTS: Final[Mapping[str, Callable[[Case, Request], Request | None]]] = {
     CONFLICT: _under_the_used_key,
     INVALID: _with_a_bad_member,
+    BAD_END: _with_a_bad_end,
     NO_KEY: _without_a_key,
     NO_SCOPE: _without_the_scope,
     FOREIGN: _by_another_installation,

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import takewhile
+from typing import Any
 
 from sqlalchemy import Connection
 
 from conformance.reference import json_reader, objects, pipeline
 from conformance.reference.call import Answer, Call, Refusal
 from conformance.reference.idempotency import Record, refuse_mismatch
-from conformance.reference.policy import Handler, Policy, Stage, evolve, with_handler, with_idempotency
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    Schema,
+    Stage,
+    evolve,
+    with_handler,
+    with_idempotency,
+    with_reading,
+)
 from conformance.reference.registry import fault
 from conformance.reference.schema import problem
 from conformance.reference.webhooks import _members_to_store, _state
@@ -160,3 +171,31 @@ def cancelled_with_a_wrong_ticket(policy: Policy) -> Policy:
 def revoked_without_a_key(policy: Policy) -> Policy:
     effect = _lead_to("cart", "revoked", "open", "quoted")
     return _on_refusal(policy, pipeline.read_key, _REVOKE, ("missing_key",), effect)
+
+
+@fault(
+    "F871",
+    requirement="BODY-8",
+    title="an update refused for its last member has stored those before it",
+    operations=(_UPDATE,),
+    source="attributes that are assigned and saved one by one, until the validation of one of them fails",
+)
+def stored_up_to_the_bad_member(policy: Policy) -> Policy:
+    def validate(call: Call, schema: Schema, value: Any) -> Any:
+        try:
+            return policy.reading.validate(call, schema, value)
+        except Refusal:
+            if call.operation == _UPDATE and isinstance(value, dict):
+                store(call, schema["properties"], value)
+            raise
+
+    def store(call: Call, parts: Mapping[str, Any], value: Mapping[str, Any]) -> None:
+        good = takewhile(lambda name: name in parts and not problem(parts[name], value[name]), value)
+        changes = {name: value[name] for name in good}
+        with call.store.write() as db:
+            endpoint = objects.get(db, call.resource[:100])
+            if changes and endpoint and endpoint.kind == "wh" and endpoint.installation == call.installation:
+                data = {**endpoint.data, **changes}
+                objects.change(db, endpoint, _state(data), data)
+
+    return with_reading(policy, validate=validate)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
 import pytest
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.refused_updates import CONFLICT, FOREIGN, NO_KEY, expect_not_stored
+from conformance.checks.support.refused_updates import BAD_END, CONFLICT, FOREIGN, NO_KEY, expect_not_stored
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Webhooks
-from conformance.profile.model import Credential, SecretSource
+from conformance.profile.model import Credential, Schemas, SecretSource
 from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT, key_of
 
@@ -74,3 +75,35 @@ def test_without_a_member_that_stays_nothing_is_judged(judged: Any, answer: Any,
 
     result, _ = judged(endpoint(answer, 409), law, UPDATE, **(FACTS | {"webhooks": webhooks}))
     assert result.outcome is Outcome.INAPPLICABLE, result
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_members_before_a_bad_one_are_not_stored(judged: Any, answer: Any, *, is_stored: bool) -> None:
+    """The service reads the members in their order; the rank, which is a number, is the last one."""
+    data: dict[str, Any] = {}
+    keys: set[str] = set()
+    text: dict[str, Any] = {"type": "string"}
+    parts: dict[str, Any] = {"rank": {"type": "integer"}, "note": text, "team": text}
+
+    def script(arrived: Any) -> bytes:
+        body = json.loads(arrived.body)
+        names = list(itertools.takewhile(lambda name: name != "rank" or isinstance(body[name], int), body))
+        is_valid = len(names) == len(body) and isinstance(body.get("team", ""), str)
+        is_allowed = bool(arrived.all("authorization")) and key_of(arrived) not in keys
+        if is_allowed and (is_valid or is_stored):
+            data.update({name: body[name] for name in names})
+        keys.add(key_of(arrived))
+        return bytes(answer(200, {"data": data}) if is_allowed and is_valid else answer(400, {"error": "no"}))
+
+    async def law(case: Case) -> None:
+        await expect_not_stored(case, BAD_END)
+
+    body = {"rank": 3, "note": "{unique}", "team": "red"}
+    facts = {
+        **FACTS,
+        "operations": {UPDATE.id: OperationFacts(path={"id": "{webhook.id}"}, body=body)},
+        "schemas": Schemas({UPDATE.request_schema: {"type": "object", "properties": parts}}),
+        "webhooks": Webhooks(id="/data/id", patch={"note": "changed {unique}"}, kept=("/data/team", "/data/rank")),
+    }
+    result, _ = judged(script, law, UPDATE, **facts)
+    assert result.outcome is (Outcome.FAILED if is_stored else Outcome.PASSED), result
