@@ -131,3 +131,24 @@ async def nobody_gets_a_token_again_with_an_old_proof(case: Case) -> None:
     if repeat.ok and access_token(case, repeat) == access_token(case, first):
         message = "the token was handed out again for a proof of hours ago"
         raise case.violation(message, first, repeat, expected="a refusal", level=Level.RECOMMENDED)
+
+
+@check("OA-16")
+async def a_used_proof_is_remembered(case: Case) -> None:
+    """The proof of the first exchange of the run is refused with a fresh code, however much later that is.
+
+    It stands last in this file, which makes it one of the last checks of a run: nothing waits for the proof to age.
+    """
+    reuse = oauth_of(case).proof_reuse
+    case.need(reuse, "oauth.proof_reuse", "what a used proof is good for is needed")
+    case.require_case(reuse != "accepted", "the profile says that used proofs are accepted")
+    first = await case.runtime.controls.prove(case.operation)
+    if first.follows_loss:
+        first = await _first_exchange(case)
+    case.answers.append(first.ref)
+    answer = await case.send(_with_proof_of(await case.arrange(), first), "the proof of the run's first exchange")
+    age_s = answer.at - first.at
+    if answer.ok:
+        message = f"a proof that was used {age_s:.1f} s before was accepted, and oauth.proof_reuse is {reuse!r}"
+        raise case.violation(message, first, answer, expected="400 or 401")
+    case.note(f"a proof was answered {answer.summary} {age_s:.1f} s after it was used")

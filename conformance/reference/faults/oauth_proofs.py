@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, delete
 
 from conformance.reference.call import Answer, Call, JsonObject, Refusal, dumps
 from conformance.reference.dpop import Proof
@@ -16,6 +16,7 @@ from conformance.reference.idempotency import Record, address, find, save
 from conformance.reference.pipeline import authenticate, read_body, read_key
 from conformance.reference.policy import Handler, Policy, Stage, evolve, with_idempotency, with_oauth, with_proof
 from conformance.reference.registry import fault
+from conformance.reference.tables import proofs
 
 _EXCHANGE = "exchangeOAuthToken"
 _TOKEN = (_EXCHANGE,)
@@ -177,3 +178,20 @@ def bearer_for_rsa(policy: Policy) -> Policy:
         return {**policy.oauth.issue(call, code), "tokenType": "Bearer" if is_rsa else "DPoP"}
 
     return with_oauth(policy, issue=issue)
+
+
+@fault(
+    "F872",
+    requirement="OA-16",
+    title="a used proof is forgotten after a second",
+    operations=_TOKEN,
+    source="SET with PX in place of EX in Redis: seconds that are taken for milliseconds",
+)
+def forgotten_proof(policy: Policy) -> Policy:
+    def forget(call: Call, _proof: Proof) -> None:
+        rules = call.policy.oauth
+        newest = call.now + rules.clock_behind_s + rules.clock_ahead_s - 1
+        with call.store.write() as db:
+            db.execute(delete(proofs).where(proofs.c.expires_at < newest))
+
+    return with_proof(policy, forget=forget)
