@@ -33,18 +33,20 @@ from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.outcomes import Level
+from conformance.profile.exclusions import exclusion_of
 
 
 @check("OA-3")
 async def a_plain_challenge_is_of_no_use(case: Case) -> None:
     """A code for a plain challenge is not exchanged (RFC 7636 section 4.2).
 
-    Inconclusive where the fixture issues no such code, since that is not the target's refusal.
+    Inconclusive where the fixture issues no such code: that is not the target's refusal. An exclusion comes first.
     """
     oauth_of(case)
     await case.runtime.controls.prove(case.operation)
     is_separate = case.runtime.fixtures.find("oauth", "plain") is not None
     takes_method = is_separate or "{pkce.method}" in source_of_codes(case.profile)
+    takes_method &= not exclusion_of(case.profile, "fixtures.oauth.plain")
     case.need(takes_method, "fixtures.oauth.plain", "a code source that takes {pkce.method} is needed")
     verifier = new_verifier()
     plain = {"pkce.method": "plain", "pkce.challenge": verifier, "pkce.verifier": verifier}
@@ -121,6 +123,20 @@ async def a_redirect_uri_without_a_value_is_refused(case: Case, change: Callable
     request = await case.arrange()
     bad = with_member(case, request, "redirect_uri_member", change)
     await _expect_refusal(case, request, bad, "no value for the redirect URI", level=Level.RECOMMENDED)
+
+
+@check("OA-5")
+async def a_client_id_is_compared_as_a_whole(case: Case) -> None:
+    """A warning where a code is exchanged with its client id in the other case.
+
+    Values are case-sensitive (RFC 6749 section 1.9), which the interface does not repeat.
+    """
+    request = await case.arrange()
+    other = oauth_of(case).client_id.swapcase()
+    bad = with_member(case, request, "client_id_member", partial(_replace, other))
+    is_unknown = bad.body != request.body and other != oauth_of(case).other_client_id
+    case.require_case(is_unknown, "the client id has no letters, or is that of another client in the other case")
+    await _expect_refusal(case, request, bad, "the client id in the other case", level=Level.RECOMMENDED)
 
 
 def _with_default_port(uri: str) -> str:
@@ -214,6 +230,8 @@ async def a_code_that_nobody_issued_is_refused(case: Case, change: Callable[[str
 @check("OA-7")
 async def a_proof_is_used_once(case: Case) -> None:
     """A used proof is refused with a fresh code (RFC 9449 section 11.1 lets a server track jti)."""
+    is_stated = oauth_of(case).proof_reuse == "accepted"
+    case.require_case(not is_stated, "the profile says that used proofs are accepted, which OA-16 asks about")
     first, second = await case.arrange(), await case.arrange()
     control = await case.control(fix_proof_id(first))
     claims = {"jti": proof_of(control.request).claims["jti"]}

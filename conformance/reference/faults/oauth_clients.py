@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from conformance.reference.call import Call
-from conformance.reference.policy import Policy, before_work, with_oauth
+from conformance.reference.policy import Policy, before_work, evolve, with_oauth
 from conformance.reference.registry import fault
 
 _EXCHANGE = "exchangeOAuthToken"
@@ -87,3 +87,21 @@ def proofs_by_client(policy: Policy) -> Policy:
         return call
 
     return before_work(policy, look, _EXCHANGE)
+
+
+@fault(
+    "F873",
+    requirement="OA-5",
+    title="a client id counts in any letter case",
+    operations=_TOKEN,
+    source="a table of clients with a collation that ignores case",
+)
+def client_of_any_case(policy: Policy) -> Policy:
+    def check_client(call: Call) -> None:
+        folded_body = {**call.body, "clientId": call.body["clientId"].lower()}
+        policy.oauth.check_client(evolve(call, body=folded_body))
+
+    def check_code(call: Call, code: Mapping[str, Any]) -> None:
+        policy.oauth.grant["client"](evolve(call, body={**call.body, "clientId": call.body["clientId"].lower()}), code)
+
+    return with_oauth(policy, grant={**policy.oauth.grant, "client": check_code}, check_client=check_client)

@@ -23,9 +23,9 @@ from conformance.checks.check_dpop import (
 from conformance.checks.check_generated import keys_that_differ_are_different_calls
 from conformance.checks.check_idempotency_isolation import every_well_formed_key_is_accepted
 from conformance.checks.check_oauth import _DEFECTIVE_VERIFIERS
-from conformance.checks.check_oauth_binding import a_plain_challenge_is_of_no_use
+from conformance.checks.check_oauth_binding import a_plain_challenge_is_of_no_use, a_proof_is_used_once
 from conformance.checks.check_oauth_lifetimes import a_code_ends_when_stated
-from conformance.checks.check_proof_reuse import a_used_proof_is_treated_as_stated
+from conformance.checks.check_proof_reuse import a_used_proof_is_remembered, a_used_proof_is_treated_as_stated
 from conformance.checks.support import certainty
 from conformance.checks.support.case import Case
 from conformance.client.dpop import new_verifier
@@ -110,7 +110,7 @@ def test_verifiers_and_challenges_have_legitimate_lengths() -> None:
     assert all(UNRESERVED.fullmatch(text) or text.strip() == verifier for text in texts)
 
 
-def _exchanging(judged: Any, script: Any, law: Any, **more: Any) -> Any:
+def _exchanging(judged: Any, script: Any, law: Any, exclusions: Any = None, **more: Any) -> Any:
     oauth = OAuth("client", "https://c.example/cb", **more)
     body = {"code": "{oauth.code}", "verifier": "{pkce.verifier}"}
     code = HttpCall("URL", json={"challenge": "{pkce.challenge}", "method": "{pkce.method}"})
@@ -122,7 +122,8 @@ def _exchanging(judged: Any, script: Any, law: Any, **more: Any) -> Any:
         await law(case)
 
     operations = {TOKEN.id: OperationFacts(body=body)}
-    return judged(script, with_a_source, TOKEN, oauth=oauth, fixtures={}, operations=operations)
+    facts = {"oauth": oauth, "fixtures": {}, "operations": operations, "exclusions": exclusions or {}}
+    return judged(script, with_a_source, TOKEN, **facts)
 
 
 @pytest.mark.parametrize("how", ["refused at the token endpoint", "exchanged", "not issued"])
@@ -145,6 +146,42 @@ def test_a_fixture_that_fails_is_not_the_target_s_refusal(judged: Any, answer: A
     expected = {"refused at the token endpoint": Outcome.PASSED, "exchanged": Outcome.FAILED}
     assert result.outcome is expected.get(how, Outcome.INCONCLUSIVE), result
     assert how != "not issued" or result.cause == "fixture:fixtures.oauth.code"
+
+
+def test_a_profile_may_say_that_there_is_no_plain_code(judged: Any, answer: Any) -> None:
+    """Its source of codes may be told the method all the same, and refuse any other than S256."""
+
+    def script(arrived: Any) -> bytes:
+        if arrived.target == "/codes" and arrived.json["method"] == "plain":
+            return bytes(answer(400, {"error": "S256 only"}))
+        return bytes(answer(200, {"code": f"code-{time.perf_counter_ns()}", "data": {}}))
+
+    excluded = {"fixtures.oauth.plain": "the authorization endpoint refuses it"}
+    result, _ = _exchanging(judged, script, a_plain_challenge_is_of_no_use, exclusions=excluded)
+    assert (result.outcome, result.exclusion) == (Outcome.INAPPLICABLE, *excluded.values()), result
+
+
+@pytest.mark.parametrize("law", [a_proof_is_used_once, a_used_proof_is_remembered])
+@pytest.mark.parametrize(
+    ("reuse", "is_remembered", "outcome"),
+    [("retry", True, Outcome.PASSED), ("retry", False, Outcome.FAILED), ("accepted", False, Outcome.INAPPLICABLE)],
+)
+def test_a_used_proof_is_what_the_profile_says(
+    judged: Any, answer: Any, law: Any, reuse: str, *, is_remembered: bool, outcome: Outcome
+) -> None:
+    seen: set[str] = set()
+
+    def script(arrived: Any) -> bytes:
+        if arrived.target == "/codes":
+            return bytes(answer(200, {"code": f"code-{time.perf_counter_ns()}"}))
+        payload = "".join(arrived.all("dpop")).split(".")[1]
+        proof = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["jti"]
+        good = proof not in seen
+        seen.update({proof} if is_remembered else ())
+        return bytes(answer(200 if good else 400, {"data": {}} if good else {"error": "no"}))
+
+    result, _ = _exchanging(judged, script, law, proof_reuse=reuse)
+    assert result.outcome is outcome, result
 
 
 class AgingCodes:
