@@ -16,6 +16,7 @@ from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
+from conformance.profile.behavior import OAuth
 
 Defect = Callable[[Case, Request], Request]
 
@@ -127,21 +128,33 @@ _FAILED_BEFORE: Mapping[str, Defect] = {
 }
 
 
+def _burns_code(oauth: OAuth, defect: str) -> bool | None:
+    """Whether an exchange with this defect, as the profile names it, uses the code up; None: it does not say.
+
+    Where a failure does so in general, only a wrong verifier is sure to.
+    """
+    stated = oauth.failure_burns_code
+    if stated is None or isinstance(stated, bool):
+        return stated if not stated or defect == "verifier" else None
+    return True if defect in stated else None
+
+
 @check("OA-15", cases=_FAILED_BEFORE)
 async def a_failed_exchange_uses_the_code_up_as_stated(case: Case, defect: Defect) -> None:
     """After an exchange that failed, a good one of the same code is refused, or answered 200, as stated."""
-    burns = oauth_of(case).failure_burns_code
-    case.need(burns is not None, "oauth.failure_burns_code", "what a failure does to the code is needed")
-    only = "a code may be used up by a wrong verifier only"
-    case.require_case(not burns or defect is _FAILED_BEFORE["verifier"], only)
+    oauth, name = oauth_of(case), next(name for name, known in _FAILED_BEFORE.items() if known is defect)
+    is_stated = oauth.failure_burns_code is not None
+    case.need(is_stated, "oauth.failure_burns_code", "what a failure does to the code is needed")
+    burns = _burns_code(oauth, name.replace("-", "_"))
+    case.require_case(burns is not None, "the profile does not say what this failure does to the code")
     request, control = await case.arrange(), await case.arrange()
-    if defect is _FAILED_BEFORE["proof"]:  # one without a proof is a failure too
+    if name == "proof" and not burns:  # one without a proof is a failure too
         without = await case.send_with_retry(request.with_proof(None).with_fresh_key(), "no proof", control)
         if without.ok:
             raise Inconclusive("an exchange without a proof was answered 200", without, cause="OA-6")
     purpose = "a failing exchange"
     failed = await case.send_with_retry(defect(case, request), purpose, control)
-    if failed.is_refused and not burns and defect is _FAILED_BEFORE["verifier"]:  # nor do two of them
+    if failed.is_refused and not burns and name == "verifier":  # nor do two of them
         failed = await case.send_with_retry(defect(case, request).with_fresh_key(), f"{purpose}, again", control)
     if not failed.is_refused:
         raise Inconclusive(f"an exchange that must fail was answered {failed.summary}", failed, cause="OA-2")

@@ -18,6 +18,7 @@ from conformance.profile.facts import (
     ExchangeStatus,
     Excludable,
     Factor,
+    FailureBurns,
     FixtureName,
     ForeignStatus,
     FurtherMembers,
@@ -367,7 +368,8 @@ class OAuth:
     codes_single_use: Annotated[bool | None, fact("A second exchange of a code is refused.")] = None
     code_lifetime_s: Annotated[Positive | None, fact("How long a code can be exchanged, in seconds.")] = None
     failure_burns_code: Annotated[
-        bool | None, fact("A failed exchange, such as one with a wrong verifier, uses it up.")
+        FailureBurns | None,
+        fact("A failed exchange, such as one with a wrong verifier, uses it up; or what must be wrong for that."),
     ] = None
     status: Annotated[ExchangeStatuses, fact("The status of each failure.")] = field(default_factory=ExchangeStatuses)
     code_verifier: Annotated[Pointer, fact("In the request's body.")] = ""

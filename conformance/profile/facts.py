@@ -157,6 +157,13 @@ UnknownFilter = Annotated[str, _one_of("refused", "not_found", "empty", "ignored
 UnknownValue = Annotated[str, _one_of("refused", "ignored")]
 Order = Annotated[str, _one_of("ascending", "descending")]
 ProofReuse = Annotated[str, _one_of("refused", "retry", "accepted")]
+EXCHANGE_DEFECTS = ("verifier", "redirect_uri", "client", "proof")
+"""What may be wrong with a token exchange that fails."""
+FailureBurns = Annotated[
+    bool | tuple[str, ...],
+    describe_values("true, false, or a list of " + ", ".join(EXCHANGE_DEFECTS)),
+    _file_schema(type=["boolean", "array"], minItems=1, items={"enum": list(EXCHANGE_DEFECTS)}),
+]
 NonceUse = Annotated[str, _one_of("required", "never")]
 ExchangeStatus = Annotated[int, _one_of_statuses(400, 401)]
 ForeignStatus = Annotated[int, _one_of_statuses(403, 404)]

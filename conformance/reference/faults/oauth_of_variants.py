@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.reference.call import Answer, Call, JsonObject, Refusal
@@ -98,6 +98,31 @@ def wrong_verifier_keeps_the_code(policy: Policy) -> Policy:
             raise
 
     return with_idempotency(policy, run=run)
+
+
+def _with_codes_kept(policy: Policy, keeps: Callable[[Call], bool]) -> Policy:
+    """A failure that `keeps` names leaves the code usable, any other one uses it up."""
+
+    def run(call: Call, handler: Handler) -> Answer:
+        try:
+            return run_once(call, handler)
+        except Refusal as refusal:
+            if refusal.kind == "bad_grant" and not keeps(call):
+                burn(call)
+            raise
+
+    return with_idempotency(policy, run=run)
+
+
+@off("F874", "OA-15", "a wrong redirect URI leaves the code usable", "a validation of parameters before codes", "V521")
+def wrong_redirect_uri_keeps_the_code(policy: Policy) -> Policy:
+    known = "https://client.example/callback"
+    return _with_codes_kept(policy, lambda call: call.body["redirectUri"] != known)
+
+
+@off("F875", "OA-15", "a code of another client stays usable", "a lookup of codes by client, which finds none", "V521")
+def other_client_keeps_the_code(policy: Policy) -> Policy:
+    return _with_codes_kept(policy, lambda call: call.body["clientId"] != "conformance")
 
 
 @fault(

@@ -282,7 +282,7 @@ def _oauth(target: RandomTarget, names: Table, oauth: Table) -> Patch:
         "proof_reuse": target.proof_reuse,
         "nonce": "required" if target.nonce else "never",
         "code_lifetime_s": target.code_lifetime_s,
-        "failure_burns_code": target.failure_burns,
+        "failure_burns_code": ["verifier", "redirect_uri", "client"] if target.failure_burns else False,
         "status": status,
         "token_type_value": target.token_type,
         "token_lifetime_s": target.token_lifetime_s,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from conformance.reference.call import Answer, Call, Refusal
 from conformance.reference.idempotency import run_once
 from conformance.reference.oauth import burn
+from conformance.reference.pipeline import authenticate, read_body
 from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_oauth, with_status
 from conformance.reference.registry import variant
 
@@ -60,3 +63,26 @@ def failure_burns(policy: Policy) -> Policy:
 def token_replayed(policy: Policy) -> Policy:
     """The same as the base policy."""
     return with_idempotency(policy, run=run_once)
+
+
+@variant(
+    "V521",
+    requirement="OA-15",
+    title="a wrong verifier, redirect URI, client or proof burns the code, each of which is stated",
+    profile={"oauth": {"failure_burns_code": ["verifier", "redirect_uri", "client", "proof"]}},
+)
+def stated_failures_burn(policy: Policy) -> Policy:
+    """A bad proof is refused before the body is read, so that its code is looked up for that alone."""
+
+    def check(call: Call) -> None:
+        try:
+            authenticate(call)
+        except Refusal as refusal:
+            if call.operation == "exchangeOAuthToken" and refusal.kind == "bad_proof":
+                with suppress(Refusal):
+                    read_body(call)
+                    burn(call)
+            raise
+
+    stages = tuple(check if stage is authenticate else stage for stage in policy.stages)
+    return evolve(failure_burns(policy), stages=stages)

@@ -271,8 +271,11 @@ def _proofs(policy: Policy, target: RandomTarget) -> Iterator[Sentence]:
     status = {kind: policy.statuses[kind] for kind in kinds} | {"bad_body": policy.statuses["invalid"]}
     text = ", ".join(f"{kind.replace('_', ' ')} {number}" for kind, number in status.items())
     yield say(f"Failures: {text}.", "oauth", status=status)
-    word = "spends" if target.failure_burns else "does not spend"
-    yield say(f"A failed exchange {word} the code.", "oauth", failure_burns_code=target.failure_burns)
+    if target.failure_burns:
+        text = "A wrong verifier, redirect URI or client spends the code."
+        yield say(text, "oauth", failure_burns_code=["verifier", "redirect_uri", "client"])
+    else:
+        yield say("A failed exchange does not spend the code.", "oauth", failure_burns_code=False)
 
 
 def _tokens(policy: Policy, target: RandomTarget, names: Names) -> Iterator[Sentence]:

@@ -84,6 +84,20 @@ def test_what_is_no_base_url_is_refused(url: str, tmp_path: Path) -> None:
     assert "base_url: " in _complaint(tmp_path, HEAD.replace("http://127.0.0.1:8080", url))
 
 
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ('"verifier"', "must be true or false or an array, not a string"),
+        ("[]", "needs true, false, or a list of verifier, redirect_uri, client, proof"),
+        ('["verifer"]', "'verifer' is not allowed (did you mean verifier?)"),
+    ],
+)
+def test_what_uses_a_code_up_is_a_truth_value_or_a_list(stated: str, message: str, tmp_path: Path) -> None:
+    text = _complaint(tmp_path, f"{HEAD}[oauth]\nfailure_burns_code = {stated}\n")
+    assert "oauth.failure_burns_code" in text
+    assert message in text
+
+
 def test_a_bad_override_is_blamed_on_the_command_line(tmp_path: Path) -> None:
     """A URL that was not read from the file is not blamed on the file, and no password is repeated."""
     message = _complaint(tmp_path, HEAD, base_url="nowhere")

@@ -112,6 +112,7 @@ oauth.nonce = required: F528
 oauth.code_lifetime_s = *: F375 F376 F377 F471 F820
 oauth.failure_burns_code = False: F373 F374 F823 F844
 oauth.failure_burns_code = True: F529
+oauth.failure_burns_code = ['verifier', 'redirect_uri', 'client', 'proof']: F874 F875
 oauth.status.missing_proof = 401: F360
 oauth.status.missing_proof = 400: F521
 oauth.status.bad_proof = 401: F361

@@ -1,0 +1,31 @@
+"""What a profile says about the code of a failed exchange."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.checks.check_oauth_failures import _FAILED_BEFORE, _burns_code
+from conformance.profile.behavior import OAuth
+from conformance.profile.facts import EXCHANGE_DEFECTS
+
+
+@pytest.mark.parametrize(
+    ("stated", "verifier", "others"),
+    [(None, None, None), (False, False, False), (True, True, None), (("verifier", "client"), True, None)],
+)
+def test_true_is_sure_of_a_wrong_verifier_only(stated: Any, verifier: bool | None, others: bool | None) -> None:
+    """A list says nothing of what it does not name."""
+    oauth = OAuth("client", failure_burns_code=stated)
+    assert _burns_code(oauth, "verifier") is verifier
+    assert {_burns_code(oauth, name) for name in ("redirect_uri", "proof")} == {others}
+
+
+def test_a_list_names_what_burns() -> None:
+    oauth = OAuth("client", failure_burns_code=("redirect_uri", "proof"))
+    assert [_burns_code(oauth, name) for name in EXCHANGE_DEFECTS] == [None, True, None, True]
+
+
+def test_every_defect_of_the_profile_has_a_case() -> None:
+    assert tuple(name.replace("-", "_") for name in _FAILED_BEFORE) == EXCHANGE_DEFECTS
