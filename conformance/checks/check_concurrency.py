@@ -34,7 +34,7 @@ from conformance.profile.model import Profile
 _LEASE_S: Final = 12.0
 """Seconds, plus twice the duration of a call, for which the key of a call whose connection was lost may be in use: what
 carried it out may hold the key for a lease of ten."""
-_HELD: Final = "a key outlived its lease"
+_LONG_LEASE: Final = "a key outlived its lease"
 """In the memory of a run: no further key is waited for as long."""
 _BURSTS = 4
 """At most this many bursts, until a duplicate is sent before the first answer."""
@@ -174,10 +174,10 @@ async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> 
     request = await case.arrange()
     oracle = await Oracle.watch_if_visible(case, request)
     await case.runtime.sender.abandon(request, moment)
-    lease_s = 0.0 if case.runtime.memory.get(_HELD) else _LEASE_S
+    lease_s = 0.0 if case.runtime.memory.get(_LONG_LEASE) else _LEASE_S
     answer = await repeat(case, request, f"after the connection was closed {moment}", lease_s=lease_s)
     if not answer.ok:
-        case.runtime.memory[_HELD] = answer.status == 409
+        case.runtime.memory[_LONG_LEASE] = answer.status == 409
         await case.control(await case.arrange())
         raise case.violation(f"a call abandoned {moment} cannot be repeated", answer, expected="200")
     expect_same(case, answer, await replay(case, request))

@@ -59,17 +59,17 @@ def _values(answer: Answer) -> Iterator[tuple[tuple[str, ...], str]]:
         yield tuple("" if token.isdecimal() else token for token in pointer.tokens(where)), str(value)
 
 
-def _expect_no_common_endpoint(case: Case, texts: list[str], foreign: Answer, own: Answer) -> None:
+def _expect_no_common_endpoint(case: Case, texts: list[str], foreign: Answer, answer: Answer) -> None:
     """Violated where the lists of two installations name one endpoint in the place that names the other one's.
 
     The texts name new endpoints of the other installation.
     """
     places = _places(foreign, texts)
-    named = {value for place, value in _values(foreign) if place in places and is_distinctive(value)}
-    common = named & {value for place, value in _values(own) if place in places}
-    if common:
+    foreign_values = {value for place, value in _values(foreign) if place in places and is_distinctive(value)}
+    common_values = foreign_values & {value for place, value in _values(answer) if place in places}
+    if common_values:
         message = "deliveries to one endpoint are listed for two installations"
-        raise case.violation(message, own, foreign, expected="an endpoint of one", observed=min(common))
+        raise case.violation(message, answer, foreign, expected="an endpoint of one", observed=min(common_values))
 
 
 def _shows(answer: Answer, texts: list[str]) -> bool:

@@ -6,7 +6,7 @@ from conformance.client.request import Request
 
 
 class KeyUses:
-    """Notes the requests that are sent with a key, those too whose answers nobody reads."""
+    """Notes the requests that are sent with a key, also those whose connection is closed before the answer."""
 
     def __init__(self) -> None:
         self._times: dict[tuple[str, str], tuple[float, float]] = {}
