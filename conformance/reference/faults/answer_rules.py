@@ -82,7 +82,6 @@ def update_shows_changes(policy: Policy) -> Policy:
     "F862",
     requirement="ENV-4",
     title="the times of deliveries lack the offset that RFC 3339 demands",
-    operations=("listInstallationWebhookDeliveries",),
     source="Python's datetime.isoformat of a time without a zone",
     seeded_in="V519",
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import Connection, delete, select
 
 from conformance.reference.call import Answer, Call, JsonObject, Refusal, dumps
 from conformance.reference.dpop import Proof
@@ -183,15 +183,14 @@ def bearer_for_rsa(policy: Policy) -> Policy:
 @fault(
     "F872",
     requirement="OA-16",
-    title="a used proof is forgotten after a second",
+    title="only the last two used proofs are known as used",
     operations=_TOKEN,
-    source="SET with PX in place of EX in Redis: seconds that are taken for milliseconds",
+    source="a ring of recent ids in each process, which is too small",
 )
-def forgotten_proof(policy: Policy) -> Policy:
+def small_ring(policy: Policy) -> Policy:
     def forget(call: Call, _proof: Proof) -> None:
-        rules = call.policy.oauth
-        newest = call.now + rules.clock_behind_s + rules.clock_ahead_s - 1
+        newest = select(proofs.c.expires_at).order_by(proofs.c.expires_at.desc()).offset(1).limit(1)
         with call.store.write() as db:
-            db.execute(delete(proofs).where(proofs.c.expires_at < newest))
+            db.execute(delete(proofs).where(proofs.c.expires_at < newest.scalar_subquery()))
 
     return with_proof(policy, forget=forget)
