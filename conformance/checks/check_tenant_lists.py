@@ -74,7 +74,7 @@ def _expect_no_common_endpoint(case: Case, texts: list[str], foreign: Answer, an
 
 def _shows(answer: Answer, texts: list[str]) -> bool:
     """Whether a member of the answer is one of these texts, or a longer text, such as a URL, ends in one."""
-    values = [str(value) for _, value in pointer.leaves(answer.value)] if isinstance(answer.value, dict) else []
+    values = [value for _, value in _values(answer)]
     return any(value == text or value.endswith(f"/{text}") for value in values for text in texts)
 
 
@@ -115,7 +115,7 @@ async def _cause_events(case: Case, times: int) -> None:
 
 def _deliveries(answer: Answer, texts: list[str]) -> int:
     """How often a list of deliveries names the endpoint."""
-    values = [str(value) for _, value in pointer.leaves(answer.value)] if isinstance(answer.value, dict) else []
+    values = [value for _, value in _values(answer)]
     return max(values.count(text) for text in texts)
 
 
