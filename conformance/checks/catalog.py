@@ -109,8 +109,6 @@ def _all_facts() -> Iterator[str]:
 
 
 def _fact(fact: FactDocumentation) -> Iterator[str]:
-    contract = load_contract()
-    requirements = [requirement.id for requirement in contract.requirements.values() if fact.key in requirement.facts]
     yield f"{fact.key}  {fact.description}"
     yield f"  type          {fact.type}"
     yield f"  default       {'none' if fact.default is None else json.dumps(fact.default)}"
@@ -120,7 +118,20 @@ def _fact(fact: FactDocumentation) -> Iterator[str]:
     yield f"  placeholders  {'filled in during a run' if fact.placeholders else '{var.NAME} and {env.NAME} only'}"
     if fact.facts:
         yield f"  facts         {', '.join(fact.facts)}"
-    yield f"  requirements  {', '.join(requirements) or 'none needs it by itself'}"
+    yield f"  requirements  {_requirements_of(fact.key)}"
+
+
+def _requirements_of(key: str) -> str:
+    """Which requirements need a fact, or a fact of that table; where none does, which ones need a table around it."""
+    requirements = load_contract().requirements.values()
+    names = [item.id for item in requirements if any(f"{fact}.".startswith(f"{key}.") for fact in item.facts)]
+    if names:
+        return ", ".join(names)
+    parts = key.split(".")
+    for table in (".".join(parts[:length]) for length in range(len(parts) - 1, 0, -1)):
+        if found := [item.id for item in requirements if table in item.facts]:
+            return f"none needs it by itself; [{table}]: {', '.join(found)}"
+    return "none needs it by itself"
 
 
 def _requirement(requirement: Requirement) -> Iterator[str]:
@@ -143,5 +154,5 @@ def _requirement(requirement: Requirement) -> Iterator[str]:
 
 
 def _nearest(name: str, candidates: object) -> str:
-    close = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.4)  # type: ignore[call-overload]
+    close = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.75)  # type: ignore[call-overload]
     return f"did you mean {close[0]}?" if close else "`conformance list --checks` shows all"

@@ -58,6 +58,20 @@ async def the_headers_of_a_browser_prevent_no_success(case: Case) -> None:
         raise case.violation(message, control, answer, expected="200")
 
 
+@check("STA-2", on=("getApiKeyIdentity", "createInstallationWebhook", "searchPublicProducts", "exchangeOAuthToken"))
+async def the_headers_of_a_minimal_client_suffice(case: Case) -> None:
+    """A good request without Accept, which accepts any media type, and with names of headers in lower case is good.
+
+    RFC 9110, sections 5.1 and 12.5.1. Gateways and clients of HTTP/2 write the names in lower case.
+    """
+    request = await case.arrange()
+    answer = await case.send_with_retry(replace(request, is_minimal=True), "the headers of a minimal client", request)
+    if not answer.ok:
+        control = await case.control(await case.arrange())
+        message = "without Accept, and with the names of headers in lower case, a good request was not answered 200"
+        raise case.violation(message, control, answer, expected="200")
+
+
 _REFUSING: Final = (
     "createInstallationWebhook",
     "listInstallationWebhookDeliveries",

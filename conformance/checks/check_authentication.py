@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import string
 from collections.abc import Callable, Mapping
@@ -22,9 +21,6 @@ from conformance.core.key_change import KeyChange
 from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
-_ANY_CASE = re.compile(r"[0-9a-fA-F-]+")
-"""Hexadecimal keys mean the same in either case."""
-_ALPHANUMERIC = re.compile(r"[0-9A-Za-z]+")
 _KEY_NAMES = (
     "api_key",
     "apikey",
@@ -41,11 +37,6 @@ _KEY_NAMES = (
 def _one_change(key: str) -> KeyChange:
     middle = len(key) // 2
     return KeyChange("replace", middle, next(c for c in "7aB" if c != key[middle]))
-
-
-def _may_be_of_any_case(key: str) -> bool:
-    """Whether each part of it has letters of one case only, as a text in base32 has: their case may mean nothing."""
-    return all(part in (part.upper(), part.lower()) for part in _ALPHANUMERIC.findall(key))
 
 
 def _random(key: str) -> str:
@@ -71,14 +62,18 @@ def _defects(profile: Profile, operation: Operation) -> Mapping[str, str]:
 async def a_defective_credential_is_answered_401(case: Case, defect: str) -> None:
     """A request that differs from a good one only in its credential is answered 401.
 
-    A warning where it is a key in the other case, of a form that is often read in any case. A random key is sent with
-    a query parameter that no operation declares.
+    A key in the other case is an unknown one where the profile says so; a warning where it says nothing. A random key
+    is sent with a query parameter that no operation declares.
     """
+    key_case = case.profile.authorization.key_case
+    if defect == "case-flipped":
+        case.require_case(key_case != "any", "authorization.key_case = 'any': a key in the other case is the same")
+        level = Level.DECLARED if key_case == "sensitive" else Level.RECOMMENDED
+    else:
+        level = None
     credential = case.runtime.arranger.credential_for(case.operation).name
     change, purpose = _defect(case, credential, defect)
     message = f"{case.operation.id} with a defective credential was not answered 401"
-    is_doubtful = defect == "case-flipped" and _may_be_of_any_case(case.runtime.arranger.key_of(credential))
-    level = Level.RECOMMENDED if is_doubtful else None
 
     async def refuse(request: Request) -> Answer:
         bad = change(request)
@@ -101,8 +96,8 @@ def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request
     if defect in NEAR_MISSES:
         change = NEAR_MISSES[defect](key)
         wrong = change.apply(key)
-        if defect == "case-flipped" and (_ANY_CASE.fullmatch(key) or wrong == key):
-            case.note("the key means the same in either case")
+        if wrong == key:
+            case.note("the key has no letters")
         elif wrong in arranger.keys:
             case.note("it would be the key of another credential")
         else:

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from conformance.checks.support.authorization import INACTIVE, home_of, names
-from conformance.checks.support.authorization_forms import other_cases, other_schemes, rare_schemes, with_form
+from conformance.checks.support.authorization_forms import (
+    equal_forms,
+    key_in_other_case,
+    other_cases,
+    other_schemes,
+    rare_schemes,
+    with_form,
+)
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -76,12 +83,21 @@ async def the_case_of_the_scheme_is_treated_as_stated(case: Case) -> None:
         await _expect_refused(case, forms, "authorization.scheme_case = 'exact'")
 
 
+@check("AUTH-5", on="api-key")
+async def a_key_of_any_case_is_accepted_in_the_other_one(case: Case) -> None:
+    """A good key with its letters in the other case is accepted, where that is stated; AUTH-1 asks the opposite."""
+    stated = case.profile.authorization
+    case.require_case(stated.key_case == "any", "authorization.key_case = 'any' is not stated")
+    key = case.runtime.arranger.key_of(case.runtime.arranger.credential_for(case.operation).name)
+    case.require_case(key.swapcase() != key, "the key has no letters")
+    await _expect_accepted(case, key_in_other_case(stated), "authorization.key_case = 'any'")
+
+
 @check("AUTH-4", on="getApiKeyIdentity")
 async def a_revoked_key_is_refused_in_every_spelling(case: Case) -> None:
-    """A revoked or expired key is answered 401 with the scheme in another case too, where a good one is accepted."""
-    stated, forms = case.profile.authorization, other_cases(case.profile.authorization)
-    inactive = names(case.profile, case.operation, INACTIVE)
-    case.require_case(stated.scheme_case == "any" and forms and inactive, "one spelling, or no revoked key, is stated")
+    """A revoked or expired key is answered 401 in another case of scheme or key too, where a good one is accepted."""
+    forms, inactive = equal_forms(case.profile.authorization), names(case.profile, case.operation, INACTIVE)
+    case.require_case(forms and inactive, "one spelling, or no revoked key, is stated")
 
     async def refuse(request: Request) -> Answer:
         for name, form in forms.items():
@@ -90,7 +106,7 @@ async def a_revoked_key_is_refused_in_every_spelling(case: Case) -> None:
             answer = await case.refusal(with_form(case, revoked, form), {401}, purpose, control=request)
         return answer
 
-    await case.share_control(refuse, "another spelling of the scheme")
+    await case.share_control(refuse, "another spelling of scheme or key")
 
 
 def _ignored_headers(case: Case) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,9 @@ from conformance.checks.support.invalid_bodies import Change, contract_breaks, r
 from conformance.checks.support.registry import check
 from conformance.checks.support.sized_bodies import in_chunks
 from conformance.client.request import Request
+from conformance.contract import Operation
 from conformance.core.outcomes import Level
+from conformance.profile.model import Profile
 
 
 def _text(request: Request) -> bytes:
@@ -119,14 +121,21 @@ async def a_body_that_breaks_its_schema_is_answered_400(case: Case, schema_break
 
 
 _MEDIA_TYPES = {
-    "charset": "application/json; charset=utf-8",
     "upper-case": "Application/JSON",
     "text-plain": "text/plain",
     "none": None,
 }
 
 
-@check("BODY-6", cases=_MEDIA_TYPES)
+_CHARSETS = {"charset": "application/json; charset=utf-8", "unknown-charset": "application/json; charset=no-such"}
+
+
+def _media_types(profile: Profile, operation: Operation) -> Mapping[str, str | None]:
+    """All, but one of the character sets for each operation."""
+    return {**alternate_cases(_CHARSETS)(profile, operation), **_MEDIA_TYPES}
+
+
+@check("BODY-6", cases=_media_types)
 async def other_media_types_are_recorded(case: Case, media_type: str | None) -> None:
     """The answer to valid JSON under another media type is recorded."""
     stated = {"text/plain": case.profile.bodies.media_types, None: case.profile.bodies.absent_media_type}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Final
 
@@ -11,19 +11,21 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import every_nth
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import Oracle
+from conformance.checks.support.equal_calls import another_call
 from conformance.checks.support.races import (
     ROUNDS,
     concurrent_calls,
     duplicates,
     expect_declared,
     expect_one_effect,
+    expect_overlap,
     send_together,
     without_accidents,
 )
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, expect_same, have_equal_values, repeat, replay
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.transitions import CONFLICT, Place, States, into_conflict
+from conformance.checks.support.transitions import ALLOWED, CONFLICT, Place, States, into_conflict
 from conformance.client.raw_socket import MOMENTS, Moment
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -42,6 +44,11 @@ _LIMITED_PAUSE_S = 0.5
 """Seconds after a burst that got 429 only; the next request waits for the rate that the target accepts."""
 _REPLAYS = 3
 _MAX_ROUNDS = 12
+_ROUNDS_OF_ENDS: Final = 2
+_BURSTS_OF_ENDS: Final = 3
+"""At most this many bursts in a round, until a call is carried out beside the one that rules it out."""
+_CALLS_OF_A_ROUND = 3
+"""The call, its duplicate and the read beside it."""
 _HEAD_STARTS_S = (0.01, 0.0, 0.003)
 """Seconds between a call and its duplicate, in turn: a call in progress may be so for a few milliseconds only."""
 _LATEST_S = 0.025
@@ -62,6 +69,8 @@ async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
     good = [answer for answer in answers if answer.ok]
     if unexpected or not final.ok:
         await case.control(await case.arrange())  # a refused control explains the refusals
+        if not good and not final.ok:
+            await _expect_not_ended(case, request)
     if unexpected:
         if 200 < (unexpected[0].status or 0) < 300:
             raise control_failed(unexpected[0])  # STA-2 judges which 2xx it is
@@ -74,6 +83,14 @@ async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
         expect_same(case, answer, final)
     if burst.oracle is not None:
         await expect_one_effect(case, burst.oracle, request, "the one call of the duplicates", *good)
+    expect_overlap(case, answers)
+
+
+async def _expect_not_ended(case: Case, request: Request) -> None:
+    """Inconclusive where the call is refused under another key too: what it rests on may have ended before its turn."""
+    answer = await case.send(request.with_fresh_key(), "the call, another key")
+    if not answer.ok:
+        raise Inconclusive(f"the call is answered {answer.summary} under another key as well", answer)
 
 
 @check("IDEM-15", shares="duplicates")
@@ -130,10 +147,11 @@ async def _expect_no_wait(case: Case, request: Request) -> None:
     rounds = 0
     for turn in range(_MAX_ROUNDS):
         call = await case.arrange()
-        sent = asyncio.create_task(send_together(case, [call], "a call"))
-        await asyncio.sleep(_HEAD_STARTS_S[turn % len(_HEAD_STARTS_S)])
-        duplicate, read = await send_together(case, [call, look], "a duplicate, and a read beside it")
-        (first,) = await sent
+        async with case.runtime.sender.reserve_starts(_CALLS_OF_A_ROUND):
+            sent = asyncio.create_task(send_together(case, [call], "a call"))
+            await asyncio.sleep(_HEAD_STARTS_S[turn % len(_HEAD_STARTS_S)])
+            duplicate, read = await send_together(case, [call, look], "a duplicate, and a read beside it")
+            (first,) = await sent
         if {first.status, duplicate.status} == {200, 409}:
             return
         if not (first.ok and duplicate.ok and read.ok):
@@ -201,11 +219,14 @@ async def one_of_several_at_once_wins(case: Case, single_winner: tuple[str, int]
     fixture, number = single_winner
     is_excluded = any(t.operation == case.operation.id and t.single_winner is False for t in case.profile.transitions)
     case.require_applicable(fixture or not is_excluded, "the profile says that several concurrent calls may succeed")
-    message = "a transition that only one of several may win is needed"
+    message = (
+        "a transition that only one of several may win is needed, or single_winner = false in one that several may, or "
+        'none = "..." for the operation'
+    )
     case.need(fixture, f"transitions.{case.operation.id}.single_winner", message)
     request = await into_conflict(case, Transition(case.operation.id, fixture))
     callers = _callers(case, request) if number == ROUNDS else [request]
-    rivals = [callers[turn % len(callers)].with_fresh_key() for turn in range(concurrent_calls(case))]
+    rivals = [await another_call(case, callers[turn % len(callers)]) for turn in range(concurrent_calls(case))]
     answers = await send_together(case, rivals, "concurrent rival")
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
@@ -214,6 +235,7 @@ async def one_of_several_at_once_wins(case: Case, single_winner: tuple[str, int]
     expect_declared(case, answers)
     if not winners and not (await case.send(request.with_fresh_key(), "after the rivals")).ok:
         raise Inconclusive("none of the rivals succeeded, nor the call after them", *answers[:2])
+    expect_overlap(case, answers)
 
 
 def _callers(case: Case, request: Request) -> list[Request]:
@@ -246,21 +268,30 @@ def _is_conflict(case: Case, fixture: str, first: str, second: str) -> bool:
     return States(case.profile.transitions).expected_outcome(Place(fixture, (first,)), second) == CONFLICT
 
 
-def _exclusions(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
-    """Operations that exclude each other by the profile: (fixture, other operation), repeated for every round."""
+def _pairs(profile: Profile, operation: Operation, outcome: str) -> list[tuple[str, str]]:
+    """(fixture, other operation) such that the operation conflicts after the other one, with that outcome otherwise."""
     states = States(profile.transitions)
-    found = [
+    return [
         (transition.fixture, other)
         for transition in profile.transitions
         if transition.operation == operation.id
         and len(transition.after) == 1
         and (other := transition.after[0]) != operation.id
         if not transition.leads_to
-        and states.expected_outcome(Place(transition.fixture, (operation.id,)), other) == CONFLICT
+        and states.expected_outcome(Place(transition.fixture, (operation.id,)), other) == outcome
     ]
+
+
+def _rounds_of(pairs: Sequence[tuple[str, str]], rounds: int) -> Mapping[str, tuple[str, str]]:
+    """Each pair as a case, repeated for every round."""
     return {
-        f"{fixture}-{other}-{number}": (fixture, other) for fixture, other in found for number in range(1, ROUNDS + 1)
+        f"{fixture}-{other}-{number}": (fixture, other) for fixture, other in pairs for number in range(1, rounds + 1)
     } or {"": ("", "")}
+
+
+def _exclusions(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
+    """Operations that exclude each other by the profile."""
+    return _rounds_of(_pairs(profile, operation, CONFLICT), ROUNDS)
 
 
 @check("CONF-2", cases=_exclusions)
@@ -283,3 +314,57 @@ async def one_of_two_that_rule_each_other_out_wins(case: Case, pair: tuple[str, 
         await _only_at_once(case, fixture, case.operation.id, other)
         raise case.violation("no order of the rivals explains their answers", *winners, expected="409 for all but one")
     expect_declared(case, answers)
+    expect_overlap(case, answers)
+
+
+def _ends(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
+    """Operations that end what this one may do, and that are allowed after it."""
+    return _rounds_of(_pairs(profile, operation, ALLOWED), _ROUNDS_OF_ENDS)
+
+
+@check("CONF-2", cases=_ends)
+async def what_ends_a_state_ends_it_for_calls_at_that_time(case: Case, pair: tuple[str, str]) -> None:
+    """Where another operation has led to a conflict, calls at its time do not lift it: one after them all is refused.
+
+    A call that was carried out before is answered 200 as well: what is judged is the state that remains.
+    """
+    fixture, other = pair
+    case.require_case(fixture, "no other operation is allowed after this one and rules it out")
+    for _ in range(_BURSTS_OF_ENDS):
+        request, answers = await _send_beside(case, fixture, other)
+        if any(answer.ok and answer.request.operation == case.operation for answer in answers):
+            break  # otherwise the other operation came first, and no call could have lifted the conflict
+    names = [answer.request.operation.id for answer in answers if answer.ok]
+    is_known = all(answer.ok or answer.is_refused or answer.status == 429 for answer in answers)
+    case.require_case(
+        other in names and is_known, f"{other} was not carried out beside the others, or all are not known"
+    )
+    expected = States(case.profile.transitions).outcomes_after(fixture, names, case.operation.id)
+    case.require_case(expected == {CONFLICT}, "some order of the calls leaves a state that allows another one")
+    final = await case.send(request.with_fresh_key(), f"after {other} and what was sent beside it")
+    if final.ok:
+        await _expect_conflict_alone(case, fixture, other)
+        message = f"{case.operation.id} is possible after {other}, beside which it was sent"
+        raise case.violation(message, *answers, final, expected="a refusal")
+    expect_overlap(case, answers)
+
+
+async def _send_beside(case: Case, fixture: str, other: str) -> tuple[Request, list[Answer]]:
+    """A call in the state of the fixture, and the answers to it, to the other operation and to it again, at once."""
+    request = await into_conflict(case, Transition(case.operation.id, fixture))
+    kind = fixture.partition(".")[0]
+    rival = await case.arrange(case.contract.operations[other], preset={kind: case.fixture_of(request, kind)})
+    calls = [call.with_fresh_key() for call in (request, rival, request)]
+    return request, await send_together(case, calls, "concurrent rival")
+
+
+async def _expect_conflict_alone(case: Case, fixture: str, other: str) -> None:
+    """Inconclusive where the operation succeeds after the other one in sequence, too: that is CONF-1's question."""
+    kind, _, state = fixture.partition(".")
+    first = await case.arrange(case.contract.operations[other], use={kind: state}, prove_control=False)
+    second = await case.arrange(preset={kind: case.fixture_of(first, kind)}, prove_control=False)
+    await case.control(first, f"{other}, alone")
+    answer = await case.send(second, f"{case.operation.id} after {other}")
+    if answer.ok:
+        message = f"{case.operation.id} succeeds after {other} without any race"
+        raise Inconclusive(message, answer, cause="transitions")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle, missing_effect
+from conformance.checks.support.equal_calls import expect_another_call
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import (
@@ -135,6 +136,7 @@ async def a_sequence_of_allowed_transitions_is_allowed(case: Case, chain: tuple[
                 break
             await asyncio.sleep(pause_s)
         if answer.ok:
+            expect_another_call(case, answer)
             continue
         fixture = case.runtime.fixtures.find(*transition.fixture.split(".", 1))
         assert fixture is not None

@@ -67,6 +67,18 @@ def _spoilt(compact: str) -> str:
     return f"{head}.{signature[:8]}{'A' if signature[8] != 'A' else 'B'}{signature[9:]}"
 
 
+def _without_signature(compact: str) -> str:
+    return compact[: compact.rindex(".") + 1]
+
+
+def _with_zeros(compact: str) -> str:
+    """With a signature of as many zero bytes, which some verifiers of ECDSA take for a good one (CVE-2022-21449)."""
+    head, _, signature = compact.rpartition(".")
+    return f"{head}.{'A' * len(signature)}"
+
+
+_UNKNOWN_CRIT: Final = "6-unknown-crit"
+_EXTENSION: Final = "urn:example:no-such-extension"
 _ROUNDING_S: Final = 2.0
 """iat has a resolution of one second, and so may the target's clock."""
 CONDITIONS: dict[str, Defect] = {
@@ -75,6 +87,7 @@ CONDITIONS: dict[str, Defect] = {
     "1-two-in-one-header": lambda request, url: replace(proof_of(request), alter=lambda proof: f"{proof}, {proof}"),
     "2-no-jwt": lambda request, url: replace(proof_of(request), alter=lambda compact: "not-a-jwt"),
     "2-two-parts": lambda request, url: replace(proof_of(request), alter=lambda compact: compact.rpartition(".")[0]),
+    "2-four-parts": lambda request, url: replace(proof_of(request), alter=lambda compact: f"{compact}.AAAA"),
     "2-claims-no-object": lambda request, url: replace(proof_of(request), payload=b'["jti", "htm", "htu", "iat"]'),
     "3-no-jti": _claims(jti=None),
     "3-no-htm": _claims(htm=None),
@@ -83,9 +96,13 @@ CONDITIONS: dict[str, Defect] = {
     "4-typ-jwt": _header(typ="JWT"),
     "4-no-typ": _header(typ=None),
     "5-alg-none": lambda request, url: replace(proof_of(request), header={"alg": "none"}, signing="none"),
+    "5-alg-none-capital": lambda request, url: replace(proof_of(request), header={"alg": "None"}, signing="none"),
     "5-alg-hs256": lambda request, url: replace(proof_of(request), header={"alg": "HS256"}, signing="hmac"),
     "6-other-key": lambda request, url: replace(proof_of(request), signing="other"),
     "6-spoilt-signature": lambda request, url: replace(proof_of(request), alter=_spoilt),
+    "6-no-signature": lambda request, url: replace(proof_of(request), alter=_without_signature),
+    "6-signature-of-zeros": lambda request, url: replace(proof_of(request), alter=_with_zeros),
+    _UNKNOWN_CRIT: _header(crit=[_EXTENSION], **{_EXTENSION: True}),
     "6-no-jwk": _header(jwk=None),
     "7-private-key": _private_key,
     "8-htm-get": _claims(htm="GET"),
@@ -105,14 +122,18 @@ CONDITIONS: dict[str, Defect] = {
 
 @check("OA-6", cases=CONDITIONS)
 async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
-    """A proof that violates one condition of RFC 9449 section 4.3 is refused, and a good proof afterwards is not."""
+    """A proof that violates one condition of RFC 9449 section 4.3 is refused, and a good proof afterwards is not.
+
+    A warning where a proof names an unknown extension as critical: only RFC 7515, section 4.1.11, says that it is bad.
+    """
     request = await case.arrange()
     oauth = oauth_of(case)
     url = oauth.token_url or case.profile.base_url + case.operation.path
     if defect is CONDITIONS["10-other-nonce"] and not case.runtime.sender.nonce:
         case.require_case(False, "the target demands no nonce")
     bad = request.with_proof(defect(request, url))
-    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a defective proof", any_refusal=True)
+    level = Level.RECOMMENDED if defect is CONDITIONS[_UNKNOWN_CRIT] else None
+    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a defective proof", any_refusal=True, level=level)
 
 
 @check("OA-6")

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from functools import partial
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.equal_calls import another_call
 from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP, changes_label_only, is_signed
 from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.lifetimes import LONGEST_WAIT_S, ROUNDING_S, age_at_end, need_time
@@ -21,7 +22,16 @@ from conformance.checks.support.public_access import (
 from conformance.checks.support.refused_effects import Defect, examine_failed_control
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.transitions import ALLOWED, Place, States, declared_transitions, expect_conflict
+from conformance.checks.support.transitions import (
+    ALLOWED,
+    LATER_S,
+    Place,
+    States,
+    declared_transitions,
+    expect_conflict,
+    is_allowed_in_each_state,
+    stated_otherwise,
+)
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -56,14 +66,16 @@ async def a_cookie_of_another_service_closes_no_session(case: Case) -> None:
 
 @check("HO-2", on=_HOSTED[:1])
 async def a_ticket_is_consumed_once(case: Case) -> None:
-    """Consuming a ticket again under a new key is refused; binding where the profile says single-use."""
+    """Consuming a ticket again under a new key is refused, some time later too; binding where stated as single-use."""
     declared = case.profile.hosted.tickets_single_use
     case.require_applicable(declared is not False, "the profile says that tickets may be used again")
     first = await case.first_call()
-    second = await case.send(first.request.with_fresh_key(), "the same ticket again")
-    if not (second.is_refused and second.has_declared_status):
-        level = Level.DECLARED if declared else Level.RECOMMENDED
-        raise case.violation("a used ticket was not refused", first, second, expected="a declared 4xx", level=level)
+    for pause_s in (0.0, LATER_S) if case.profile.limits.depth != "quick" else (0.0,):
+        await asyncio.sleep(pause_s)
+        second = await case.send(await another_call(case, first.request), "the same ticket again")
+        if not (second.is_refused and second.has_declared_status):
+            level = Level.DECLARED if declared else Level.RECOMMENDED
+            raise case.violation("a used ticket was not refused", first, second, expected="a declared 4xx", level=level)
 
 
 @check("HO-3", on=_HOSTED)
@@ -110,11 +122,21 @@ async def _with_ticket_of_another_session(case: Case, request: Request) -> Reque
     """The good request with the ticket of another session."""
     _require_ticket(case)
     other = await case.arrange()
-    key = f"operations.{case.operation.id}"
-    case.need(request.path != other.path, f"{key}.path (from a fixture)", "two different sessions are needed")
+    path_key, body_key = _place_of_values(case, "path"), _place_of_values(case, "body")
+    case.need(request.path != other.path, path_key, "two different sessions are needed")
     names_ticket = case.named_in_body and request.body != other.body  # a value that differs in every body is no ticket
-    case.need(names_ticket, f"{key}.body (from a fixture)", "a body that names the ticket of its session is needed")
+    case.need(names_ticket, body_key, "a body that names the ticket of its session is needed, another one for each")
     return request.with_body(other.body)
+
+
+def _place_of_values(case: Case, part: str) -> str:
+    """The key behind the values of a part of the request: of the fixture that it names, or that part itself."""
+    template = dict(case.facts.path) if part == "path" else case.facts.body
+    kinds = {name.partition(".")[0] for name in placeholders(template)} if template is not None else set[str]()
+    for fixture in case.named_fixtures:
+        if fixture.kind in kinds:
+            return f"fixtures.{fixture.name}{'.values' if fixture.values else ''}"
+    return f"operations.{case.operation.id}.{part} (from a fixture)"
 
 
 def _require_ticket(case: Case) -> None:
@@ -210,17 +232,25 @@ async def an_unknown_ticket_has_the_stated_status(case: Case, change: Callable[[
 
 def _orders(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
     """The profile's transitions of both operations on one session; HO-2 covers a ticket used twice."""
-    found = {
-        name: transition
-        for name, transition in declared_transitions(profile, operation).items()
-        if transition and not (operation.id == _HOSTED[0] and transition.after == (operation.id,))
+    found = declared_transitions(profile, operation).items()
+    return {name: transition for name, transition in found if transition and not _is_second_use(transition)} or {
+        "": None
     }
-    return found or {"": None}
+
+
+def _is_second_use(transition: Transition) -> bool:
+    return transition.operation == _HOSTED[0] and transition.after == (transition.operation,)
 
 
 @check("HO-4", on=_HOSTED, cases=_orders)
 async def consume_and_cancel_keep_their_order(case: Case, transition: Transition | None) -> None:
     """On one session, an operation that conflicts after the other one is answered 409, or 404 as gone."""
+    if transition is None:
+        other_statuses = stated_otherwise(case.profile, case.operation).values()
+        is_judged = any(not _is_second_use(other) for other in other_statuses)
+        case.require_case(not is_judged, "the profile states another status of each refusal, which CONF-3 judges")
+        is_free = is_allowed_in_each_state(case.profile, case.operation)
+        case.require_applicable(not is_free, "the profile's transitions allow the operation in each state")
     is_stated = any(declared_transitions(case.profile, case.operation).values())
     description = "a state that the other operation leads to, and in which this one conflicts, is needed"
     case.need(transition or not is_stated, f"transitions.{case.operation.id}", description)

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.lifetimes import ROUNDING_S, age_at_end
+from conformance.checks.support.oauth_exchange import CODE_AGE, takes_code_age
 from conformance.checks.support.other_path_calls import key_on_another_path
 from conformance.checks.support.plain_replays import plain_replays
 from conformance.checks.support.refused_effects import examine_failed_control
@@ -54,23 +56,38 @@ async def a_replay_outlives_other_calls(case: Case) -> None:
     """After some seconds and a dozen other keys, also of other checks, the same call still gets the same answer.
 
     On one operation, one of the other calls has its key and no credential. A short retention time that the profile
-    states is waited for until just before its end.
+    states is waited for until just before its end. The code of an exchange ends between both calls, if it can.
     """
-    request = fix_proof_id(await case.arrange())
-    first = await case.control(request)
+    first, pause_s = await _first_of_a_pair(case)
     refused_request = (
         first.request.with_authorization() if case.operation.auth == "api_key" else first.request.without_body()
     )
     calls_before = case.runtime.calls_with_key[case.operation.id]
     other = await case.arrange()
     await case.control(other, "another key")
-    await asyncio.sleep(_pause_s(case) / 2)
+    await asyncio.sleep(pause_s if pause_s == _PAUSE_S else pause_s / 2)  # a pause up to a bound must not get longer
     if case.operation.id == "createInstallationWebhook":
         await case.send(refused_request, "its key, without a credential")
     for _ in range(_OTHER_KEYS - (case.runtime.calls_with_key[case.operation.id] - calls_before)):
         await case.send(refused_request.with_fresh_key(), "another key, refused")
-    await asyncio.sleep(max(0.0, first.at + _pause_s(case) - case.runtime.sender.elapsed_s))
+    await asyncio.sleep(max(0.0, first.at + pause_s - case.runtime.sender.elapsed_s))
     expect_same(case, first, await replay(case, first.request))
+
+
+async def _first_of_a_pair(case: Case) -> tuple[Answer, float]:
+    """A good answer, and the seconds until its replay: those until its code ends, where a code can be made as old."""
+    pause_s, stated = _pause_s(case), case.profile.idempotency
+    retention_s = stated.retention_s if stated else None
+    lifetime_s = case.profile.oauth.code_lifetime_s if case.profile.oauth else None
+    if case.operation.auth == "oauth" and lifetime_s and takes_code_age(case.profile):
+        age_s = int(age_at_end(lifetime_s, is_old=False))
+        end_s = lifetime_s - age_s + ROUNDING_S
+        if end_s <= _LONGEST_PAUSE_S and (retention_s is None or retention_s > 2 * end_s):
+            request = await case.runtime.arranger.arrange(case.operation, scope={CODE_AGE: age_s})
+            first = await case.send(fix_proof_id(request), f"a code {age_s} s old")
+            if first.ok:  # OA-14 asks whether it is good
+                return first, max(pause_s, end_s)
+    return await case.control(fix_proof_id(await case.arrange())), pause_s
 
 
 def _pause_s(case: Case) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -11,10 +11,11 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import part_by_schema
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.invalid_bodies import fixed_places, is_against_schema, template_of
+from conformance.checks.support.large_bodies import LONG, bodies_with_a_long_text, is_promised, with_another_ending
 from conformance.checks.support.payload_changes import judge_payload, shows
-from conformance.checks.support.races import send_together
+from conformance.checks.support.races import expect_overlap, send_together
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, free_leaves, variations
+from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, free_leaves, require_replay, variations
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -23,10 +24,8 @@ from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 from conformance.profile.resources import OperationFacts
-from conformance.profile.subschema import Root
 
-_LONG = 1_500
-"""Characters: more than a kibibyte, to which a fingerprint may be limited."""
+_NO_LONG_TEXT = f"no member of the body accepts {LONG:,} characters"
 _MAX_ATTEMPTS = 5
 
 
@@ -134,36 +133,34 @@ async def a_body_that_is_no_json_under_the_same_key_is_refused(case: Case) -> No
 
 @check("IDEM-4", rests_on=PLAIN_REPLAY)
 async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
-    """Two payloads that differ only after the first kibibyte are two payloads.
+    """Two payloads that differ only after the first kibibyte, or later in a larger body, are two payloads.
 
     A warning where neither an answer nor the schema shows that a text of that length is kept: it may be cut before
     payloads are compared.
     """
-    texts = [where for where, leaf in free_leaves(await case.arrange()) if isinstance(leaf, str)]
-    for where in texts[:_MAX_ATTEMPTS]:
-        first = await case.send(_pad(await case.arrange(), where, "a"), "a long text")
+    for number in range(_MAX_ATTEMPTS):
+        request, body, where = await _with_a_long_text(case, number)
+        first = await case.send(request.with_body(body), "a long text")
         if first.ok:
             break
-    else:
-        case.require_case(False, f"no member of the body accepts {_LONG:,} characters")
-    repeat = await case.send(_pad(first.request, where, "b"), "another ending under the same key")
+    case.require_case(first.ok, _NO_LONG_TEXT)
+    changed = first.request.with_body(with_another_ending(body, where))
+    repeat = await case.send(changed, "another ending under the same key")
     if repeat.status != 409:
-        lone_answer = await case.control(_pad(await case.arrange(), where, "b"), "the second payload, alone")
-        is_kept = shows(where, lone_answer) or shows(where, first) or _is_in_schema(case, where)
+        await require_replay(case, first)
+        request, body, _ = await _with_a_long_text(case, number)
+        lone_answer = await case.control(request.with_body(with_another_ending(body, where)), "the second, alone")
+        is_kept = shows(where, lone_answer) or shows(where, first) or is_promised(case, body, where)
         level = None if is_kept else Level.RECOMMENDED
         judge_payload(case, f"ending of {where}", lone_answer, first, repeat, level=level)
 
 
-def _is_in_schema(case: Case, where: str) -> bool:
-    """Whether the schema states a longest text at that place that is longer than the one sent."""
-    schema = case.profile.schemas.by_name.get(case.operation.request_schema, {})
-    bounds = [part.get("maxLength", 0) for part in Root(schema).subschemas(schema, pointer.tokens(where))]
-    return min(bounds, default=0) > _LONG
-
-
-def _pad(request: Request, where: str, ending: str) -> Request:
-    text = pointer.get(request.body, where)
-    return request.with_body(pointer.replace(request.body, where, text + "x" * (_LONG - len(text)) + ending))
+async def _with_a_long_text(case: Case, number: int) -> tuple[Request, Any, str]:
+    """A request, a body for it with a long text, and the place of that text."""
+    request = await case.arrange()
+    found = list(islice(bodies_with_a_long_text(case, request), number, number + 1))
+    case.require_case(found, _NO_LONG_TEXT)
+    return request, *found[0]
 
 
 def _other_bodies(profile: Profile, operation: Operation) -> Mapping[str, int | None]:
@@ -289,3 +286,4 @@ async def of_two_payloads_at_once_one_is_answered_200(case: Case) -> None:
             raise Inconclusive("concurrent equal calls are not one call either", *equal[:2], cause="IDEM-7")
         message = f"two payloads that differ in {where} were both answered 200 under one key"
         raise case.violation(message, lone_answer, good[0], good[1], expected="409 for one of them")
+    expect_overlap(case, answers)

@@ -91,6 +91,16 @@ Refuse = Callable[[Case, Request], Request]
 )
 async def a_refusal_does_not_use_the_key_up(case: Case, refuse: Refuse) -> None:
     """After a 401 or 403 the same key, with the good credential, still executes."""
+    await _expect_free_key(case, refuse)
+
+
+@check("IDEM-8", on="revokePublicCart")
+async def a_revoked_credential_does_not_use_the_key_up(case: Case) -> None:
+    """After a 401 to a revoked API key the same idempotency key, with the good credential, still executes."""
+    await _expect_free_key(case, _revoked_credential)
+
+
+async def _expect_free_key(case: Case, refuse: Refuse) -> None:
     request = await case.arrange()
     refusal = await case.send(refuse(case, request), "refused with the key")
     if not refusal.is_refused:

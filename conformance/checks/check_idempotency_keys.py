@@ -90,12 +90,31 @@ async def a_key_of_the_stated_grammar_is_accepted(case: Case, make: Make) -> Non
         raise case.violation("a key of the stated format was refused", answer, expected="200")
 
 
-@check("IDEM-13", on=_CREATE, cases=_lengths)
+def _after_comma(_: Idempotency) -> list[str]:
+    """A key that goes on after a comma, at which a reader of lists in headers cuts it."""
+    return [f"{uuid.uuid4()},a"]
+
+
+def _ends(profile: Profile, operation: Operation) -> Mapping[str, Make]:
+    """Where any text is a key, one with a comma is, too."""
+    idempotency = profile.idempotency
+    takes_comma = idempotency is not None and idempotency.carrier == "header" and _takes_any(idempotency)
+    return {"after-comma": _after_comma} if takes_comma else _lengths(profile, operation)
+
+
+def _takes_any(idempotency: Idempotency) -> bool:
+    return idempotency.format == "any" or idempotency.other_format == "accepted"
+
+
+@check("IDEM-13", on=_CREATE, cases=_ends)
 async def keys_that_differ_at_the_end_are_different_keys(case: Case, make: Make) -> None:
-    """Two keys, of the shortest or of the longest, that differ in the last character are different keys."""
+    """Two keys, of the shortest or of the longest, that differ in the last character are different keys.
+
+    So are those that differ after a comma, where any text is a key and the two are accepted.
+    """
     idempotency = _idempotency(case, "format", "the key's format is needed")
     has_pair = False
-    for characters in _LAST_CHARACTERS:
+    for characters in _LAST_CHARACTERS[: 1 if make is _after_comma else None]:
         conflicts: list[tuple[Answer, Answer]] = []
         for _ in range(_PROOFS):  # a short key may have been used before, by another check or run
             pair = _pair(idempotency, next(iter(make(idempotency)), ""), characters)
@@ -112,7 +131,8 @@ async def keys_that_differ_at_the_end_are_different_keys(case: Case, make: Make)
 def _pair(idempotency: Idempotency, key: str, characters: str) -> list[str]:
     """Two keys with one of these characters in the place of the last one; empty where the format has none."""
     keys = {character.lower(): key[:-1] + character for character in characters if key}
-    keys_of_the_format = [other for other in keys.values() if is_well_formed(idempotency, other)]
+    takes_any = _takes_any(idempotency)
+    keys_of_the_format = [other for other in keys.values() if takes_any or is_well_formed(idempotency, other)]
     return keys_of_the_format[:2] if keys_of_the_format[1:] else []
 
 

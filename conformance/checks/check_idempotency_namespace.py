@@ -9,7 +9,7 @@ from typing import Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.other_path_calls import key_on_another_path
-from conformance.checks.support.races import expect_one_effect, send_together
+from conformance.checks.support.races import expect_one_effect, expect_overlap, send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
 from conformance.checks.support.sign_reader import fixtures_of
@@ -176,10 +176,14 @@ async def duplicates_of_two_credentials_are_one_call(case: Case) -> None:
     if not are_alike(case, *single):
         raise Inconclusive("one after the other they are not one call either", *single, cause="IDEM-14")
     if unlike := next((answer for answer in good if not are_alike(case, good[0], answer)), None):
+        equal = await send_together(case, [await case.arrange()] * len(answers), "concurrent equal calls")
+        if any(answer.ok and not are_alike(case, equal[0], answer) for answer in equal[1:]):
+            raise Inconclusive("concurrent equal calls are not one call either", *equal[:2], cause="IDEM-7")
         message = "concurrent equal calls of two credentials were answered differently"
         raise case.violation(message, good[0], unlike, expected="the same answer, or 409")
     if oracle is not None:
         await expect_one_effect(case, oracle, request, "the one call of two credentials", *good[:2])
+    expect_overlap(case, answers)
 
 
 @check("IDEM-14", on="createInstallationWebhook", rests_on=PLAIN_REPLAY)

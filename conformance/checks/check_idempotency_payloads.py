@@ -19,8 +19,12 @@ from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
+from conformance.profile.subschema import Root
 
 _WORD: Final = 2**32
+_EXACT: Final = 2**53
+"""The next integer is none of a double's."""
+_WIDE_FORMATS: Final = ("int64", "uint64")
 _FULL_WIDTH: Final = 0xFEE0
 """From an ASCII character to its full-width form, to which it is equal after NFKC (Unicode, UAX 15)."""
 _MAX_ATTEMPTS: Final = 3
@@ -55,6 +59,39 @@ async def an_integer_with_other_high_bits_is_another_payload(case: Case, where: 
     if repeat.status != 409:
         lone_answer = await case.send(await change(await case.arrange()), f"{where}, greater by 2^32, alone")
         judge_payload(case, where, lone_answer, first, repeat)
+
+
+def _exact_integers(profile: Profile, operation: Operation) -> Mapping[str, str]:
+    """The first integer of which the profile's schema says that it may have more than 53 bits."""
+    schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
+    if schema is None:
+        return {}
+    root = Root(schema)
+    validator = jsonschema_rs.validator_for(schema)
+    for where, leaf in pointer.leaves(body):
+        parts = list(root.subschemas(schema, pointer.tokens(where))) if where and _is_integer(leaf) else []
+        is_wide = any(part.get("format") in _WIDE_FORMATS or part.get("maximum", 0) > _EXACT for part in parts)
+        if is_wide and all(validator.is_valid(pointer.replace(body, where, n)) for n in (_EXACT, _EXACT + 1)):
+            return {where.lstrip("/"): where}
+    return {}
+
+
+@check("IDEM-4", cases=_exact_integers, rests_on=PLAIN_REPLAY)
+async def an_integer_beyond_53_bits_is_another_payload(case: Case, where: str) -> None:
+    """2^53 and 2^53 + 1, which a floating-point number does not tell apart, make two payloads where both are accepted.
+
+    Only where the schema states such a bound, or a format of 64 bits: others may promise no more than 53 (RFC 8259,
+    section 6).
+    """
+    request = await case.arrange()
+    first = await case.send(request.with_body(pointer.replace(request.body, where, _EXACT)), f"2^53 at {where}")
+    case.require_case(first.ok, f"2^53 at {where} is answered {first.summary}")
+    other = pointer.replace(request.body, where, _EXACT + 1)
+    repeat = await case.send(first.request.with_body(other), f"2^53 + 1 at {where}, under the same key")
+    if repeat.status != 409:
+        lone = await case.arrange()
+        changed = lone.with_body(pointer.replace(lone.body, where, _EXACT + 1))
+        judge_payload(case, where, await case.send(changed, f"2^53 + 1 at {where}, alone"), first, repeat)
 
 
 def _other_case(value: Any) -> Any:

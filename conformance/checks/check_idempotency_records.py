@@ -7,8 +7,9 @@ from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import fixed_places, is_against_schema, schema_of
+from conformance.checks.support.large_bodies import large_bodies
 from conformance.checks.support.other_path_calls import key_on_another_path
-from conformance.checks.support.races import expect_declared, send_together
+from conformance.checks.support.races import expect_declared, expect_overlap, send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import (
     PLAIN_REPLAY,
@@ -18,7 +19,7 @@ from conformance.checks.support.replays import (
     replay,
     require_replay,
 )
-from conformance.checks.support.schema_bounds import large_values, least_values
+from conformance.checks.support.schema_bounds import least_values
 from conformance.checks.support.transitions import declared_transitions, into_conflict
 from conformance.checks.support.unknown_ids import unknown_id_like
 from conformance.client.request import Request
@@ -39,12 +40,8 @@ async def _least_bodies(case: Case, request: Request) -> AsyncIterator[Any]:
 
 
 async def _large_bodies(case: Case, request: Request) -> AsyncIterator[Any]:
-    """Bodies of some KiB that the profile's schema allows, the longest list first."""
-    if (schema := schema_of(case)) is not None:
-        most = case.profile.bodies.max_bytes
-        for body in large_values(request.body, schema, fixed_places(case), request.scope.values(), max_bytes=most):
-            if not is_against_schema(case, request.with_body(body)):
-                yield body
+    for body, _ in large_bodies(case, request):
+        yield body
 
 
 Bodies = Callable[[Case, Request], AsyncIterator[Any]]
@@ -93,3 +90,4 @@ async def duplicates_of_a_refused_call_are_refused(case: Case) -> None:
     request = await _refused_request(case)
     answers = await send_together(case, [request] * _DUPLICATES, "concurrent duplicate, refused")
     expect_declared(case, answers)
+    expect_overlap(case, answers)

@@ -60,6 +60,34 @@ async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
     await _refusal(case, longer, _allowed_statuses(case, False), "an id with a suffix")
 
 
+_PATTERNS: Mapping[str, str] = {
+    "getStorefrontOrderAfterSalesEligibility": "____",
+    "getStorefrontOrderCancellationEligibility": "____",
+    "quotePublicCartCheckout": "%",
+}
+"""By operation, what stands in place of the last characters of an id."""
+_REPLACED = 4
+"""As many characters: a code such as base64 may have bits in its last one that mean nothing."""
+
+
+@check("NF-1", on=tuple(_PATTERNS))
+async def a_pattern_that_fits_an_id_names_nothing(case: Case) -> None:
+    """A known id whose last characters are wildcards of SQL is another one. Any refusal passes.
+
+    Numeric ids are omitted, and numbers with a title behind them, of which a service may read the number alone.
+    """
+    request = await case.arrange()
+    values = list(map(str, request.path.values()))
+    case.require_case(not any(map(has_number_alone, values)), "of such an id a service may read the number alone")
+    is_long = all(len(value) > _REPLACED and value[-_REPLACED:].isalnum() for value in values)
+    case.require_case(is_long, f"the id has no {_REPLACED} last letters or digits behind others")
+    pattern = _PATTERNS[case.operation.id]
+    like = {name: f"{str(value)[:-_REPLACED]}{pattern}" for name, value in request.path.items()}
+    answer = await case.send_with_retry(request.with_path(**like), "an id with wildcards", request)
+    if answer.ok:
+        raise case.violation("a pattern that fits an id was answered 200", answer, expected="404 or 400")
+
+
 @check("NF-1", on=("api-key read path",))
 async def an_encoded_letter_of_an_id_is_that_letter(case: Case) -> None:
     """An id is found with its first character percent-encoded, which is the same URL: a 404 is a warning.

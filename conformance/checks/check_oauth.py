@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.equal_calls import another_call
 from conformance.checks.support.oauth_exchange import (
     REFUSAL_STATUSES,
     access_token,
@@ -17,15 +18,15 @@ from conformance.checks.support.oauth_exchange import (
     source_of_codes,
     with_member,
 )
-from conformance.checks.support.races import ROUNDS, concurrent_calls, send_together
+from conformance.checks.support.races import ROUNDS, concurrent_calls, expect_overlap, send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import other_body
-from conformance.client.dpop import Proof, ProofKey, challenge_of
+from conformance.client.dpop import Proof, ProofKey, challenge_of, new_verifier
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
-from conformance.core.strict_json import ABSENT
+from conformance.core.strict_json import ABSENT, json_type
 
 _OTHER_CODES = 12
 _USED_FOR_S = 1.5
@@ -42,9 +43,11 @@ async def the_exchange_answers_a_token_in_data(case: Case) -> None:
         )
     where = oauth_of(case).access_token
     if where and not access_token(case, answer):
-        raise case.violation(
-            f"there is no token at {where}", answer, expected="a token", observed="none", level=Level.DECLARED
-        )
+        found = pointer.get(answer.value, where) if pointer.has(answer.value, where) else ABSENT
+        is_text = found is ABSENT or isinstance(found, str)
+        observed = "none" if is_text else json_type(found)
+        message = f"there is no token at {where}" if is_text else f"what is at {where} is {observed}, and no text"
+        raise case.violation(message, answer, expected="a token", observed=observed, level=Level.DECLARED)
 
 
 @check("OA-1", cases=other_algorithms)
@@ -145,6 +148,25 @@ async def each_wrong_verifier_is_refused(case: Case) -> None:
 
 
 @check("OA-2")
+async def a_challenge_in_the_other_case_is_another_one(case: Case) -> None:
+    """A code of a challenge that differs from the S256 of the verifier in the case of its letters is not exchanged."""
+    oauth_of(case)
+    takes_challenge = "{pkce.challenge}" in source_of_codes(case.profile)
+    case.require_case(takes_challenge, "the source of codes takes no challenge, so that the verifier is its own")
+
+    async def refuse(control: Request) -> Answer:
+        verifier = new_verifier()
+        challenge = challenge_of(verifier)
+        # the last character has fewer bits than others: in the other case it may be none of this encoding
+        scope = {"pkce.verifier": verifier, "pkce.challenge": challenge[:-1].swapcase() + challenge[-1]}
+        bad = await case.runtime.arranger.arrange(case.operation, scope=scope)
+        purpose = "a challenge in the other case"
+        return await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+
+    await case.share_control(refuse, "a challenge in the other case")
+
+
+@check("OA-2")
 async def a_wrong_verifier_in_another_body_is_refused(case: Case) -> None:
     """The verifier is checked in another valid body, such as one for another audience, too."""
     case.require_case(case.facts.bodies, "the profile states one body only")
@@ -173,10 +195,10 @@ async def a_code_is_exchanged_once(case: Case) -> None:
     """A used code with a new key and proof is refused; binding where the profile says single-use."""
     _need_single_use(case)
 
-    async def renew_key(request: Request) -> Request:
-        return request.with_fresh_key()
+    async def renew(request: Request) -> Request:
+        return await another_call(case, request)
 
-    _judge_reuse(case, *await case.repeat_changed(renew_key, "the same code again", defect="code"))
+    _judge_reuse(case, *await case.repeat_changed(renew, "the same code again", defect="code"))
 
 
 @check("OA-4")
@@ -197,7 +219,7 @@ async def a_code_is_exchanged_once_by_all_clients(case: Case) -> None:
     """A used code of the other client is refused, too."""
     _need_single_use(case)
     first = await case.control(await arrange_for_other_client(case), "the other client")
-    _judge_reuse(case, first, await case.send(first.request.with_fresh_key(), "the other client's code again"))
+    _judge_reuse(case, first, await case.send(await another_call(case, first.request), "the other client's code again"))
 
 
 @check("OA-4")
@@ -219,7 +241,7 @@ async def a_used_code_is_refused_after_other_exchanges(case: Case) -> None:
     for _ in range(_OTHER_CODES):
         await case.control(await case.arrange(), "another code")
     await asyncio.sleep(max(0.0, first.at + _USED_FOR_S - case.runtime.sender.elapsed_s))
-    _judge_reuse(case, first, await case.send(first.request.with_fresh_key(), "the first code again"))
+    _judge_reuse(case, first, await case.send(await another_call(case, first.request), "the first code again"))
 
 
 def _need_single_use(case: Case) -> None:
@@ -243,9 +265,10 @@ async def a_code_is_exchanged_once_of_several_times_at_once(case: Case, number: 
     """Concurrent exchanges of one code, each with its own key and proof, give at most one token."""
     _need_single_use(case)
     request = await case.arrange()
-    rivals = [request.with_fresh_key() for _ in range(concurrent_calls(case))]
+    rivals = [await another_call(case, request) for _ in range(concurrent_calls(case))]
     answers = await send_together(case, rivals, "the same code concurrently")
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
         message = "a code was exchanged more than once"
         raise case.violation(message, *winners, expected="at most one 200", level=_level_of_single_use(case))
+    expect_overlap(case, answers)

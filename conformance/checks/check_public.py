@@ -113,6 +113,34 @@ async def a_slug_with_more_behind_it_is_answered_404(case: Case) -> None:
         _expect_404(case, answer)
 
 
+_WILDCARDS: Mapping[str, Mapping[str, str]] = {
+    "listPublicMerchantCategories": {"percent-sign": "%"},
+    "listPublicMerchantProducts": {"underscore": "_"},
+}
+
+
+def _wildcards(profile: Profile, operation: Operation) -> Mapping[str, str]:
+    """One for each list: both mean something where a slug is a pattern."""
+    return _WILDCARDS[operation.id]
+
+
+@check("PUB-3", on=tuple(_WILDCARDS), cases=_wildcards)
+async def a_pattern_that_fits_a_slug_names_no_store(case: Case, wildcard: str) -> None:
+    """A known slug whose last character is a wildcard of SQL is another one. An empty list is a warning.
+
+    Any refusal passes: a component in front of the service may refuse the character.
+    """
+    request = await case.arrange()
+    is_numbered = any(has_number_alone(value) for value in request.path.values())
+    case.require_case(not is_numbered, "of a slug that begins with a number a service may read the number alone")
+    patterns = {name: f"{value[:-1]}{wildcard}" for name, value in request.path.items()}
+    is_long = all(len(value) > 1 and value[-1].isalnum() for value in request.path.values())
+    case.require_case(is_long, "the slug has no last letter behind others")
+    answer = await case.send_with_retry(request.with_path(**patterns), "a slug with a wildcard", request)
+    if answer.ok:
+        _expect_404(case, answer)
+
+
 def _expect_404(case: Case, answer: Answer) -> None:
     if answer.ok and answer.data == []:
         case.warn("an unknown slug is answered with an empty list", answer, expected="404")
@@ -128,7 +156,8 @@ async def the_products_of_a_store_are_its_own(case: Case) -> None:
     """
     search = case.profile.search
     case.need(search.item_merchant, "search.item_merchant", "the place of an item's merchant is needed")
-    case.need(search.item_id, "search.item_id", "the place of an item's id is needed")
+    case.need(search.item_id is not None, "search.item_id", "the place of an item's id is needed")
+    assert search.item_id is not None
     answer = await case.good_answer()
     slug, items = next(iter(answer.request.path.values())), items_of(answer)
     with_merchant = [item for item in items if pointer.has(item, search.item_merchant)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from conformance.checks.support.bursts import (
     LIMITED_STATUSES,
@@ -15,6 +16,7 @@ from conformance.checks.support.bursts import (
     slow_burst_message,
 )
 from conformance.checks.support.case import Case
+from conformance.checks.support.certainty import stated_lifetime_s
 from conformance.checks.support.effects import wrong_count
 from conformance.checks.support.provocation import Provocation, may_end, with_spare_credential
 from conformance.checks.support.rate_limits import (
@@ -94,6 +96,7 @@ async def a_limited_request_has_no_effect(case: Case) -> None:
     if provocation.effects_while_limited:
         raise case.violation("a request that was answered 429 took effect", spare, expected="no effect")
     if not retry.ok:
+        _expect_lifetime(case, spare, retry)
         raise Inconclusive(f"sent again it was answered {retry.summary}", spare, retry, cause=cause_of("IDEM-8"))
     effects = provocation.effects_after_retry
     if effects is None:
@@ -129,11 +132,23 @@ def _expect_usable(case: Case, provocation: Provocation) -> None:
     twin = provocation.twin
     if not may_end(case) or (twin is not None and twin.ok):
         return
+    if provocation.spare is not None and provocation.retry is not None:
+        _expect_lifetime(case, provocation.spare, provocation.retry)
     message = "its code or ticket may have ended, and there was no other one as old"
     if twin is not None:
         message = f"an equally old request, which was never limited, was answered {twin.summary}"
     answers = [answer for answer in (provocation.spare, provocation.retry, twin) if answer is not None]
     raise Inconclusive(message, *answers, cause="what the request names may have ended")
+
+
+def _expect_lifetime(case: Case, spare: Answer, retry: Answer) -> None:
+    """Inapplicable where a code or ticket ends, by its stated lifetime, before the limit does."""
+    lifetime_s, arranged_at = stated_lifetime_s(case.profile, case.operation), spare.request.arranged_at
+    if not may_end(case) or lifetime_s is None or arranged_at is None:
+        return
+    age_s = time.monotonic() - (case.runtime.sender.elapsed_s - retry.at) - arranged_at
+    message = f"a code or ticket lives for {lifetime_s:g} s, and was {age_s:.1f} s old when the limit had ended"
+    case.require_applicable(age_s < lifetime_s, message)
 
 
 async def _repeat_after_recovery(case: Case, retry: Answer) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations, product
+from uuid import uuid4
 
 from msgspec import structs
 
@@ -27,6 +28,7 @@ from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.messages import join_values
+from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
 _PAGES = 4
@@ -47,13 +49,13 @@ def _filters(profile: Profile) -> dict[str, str]:
 
 @check("SRCH-1", cases={name: name for name in _REQUIRED})
 async def a_filter_replaces_no_required_parameter(case: Case, name: str) -> None:
-    """With category and merchant a request without any one of the required parameters is answered 400, too."""
+    """With category and merchant a request for the second page is answered 400 without a required parameter, too."""
     filters = _filters(case.profile)
     case.require_case(filters, "the profile states no value to filter by")
     await case.shared_negative(
-        lambda request: request.with_query(**filters).without_query(name),
+        lambda request: request.with_query(**filters, page=str(first_page(case.profile) + 1)).without_query(name),
         {400},
-        f"filters, and no {name}",
+        f"filters, the second page, and no {name}",
         any_refusal=True,
     )
 
@@ -79,15 +81,17 @@ async def an_optional_parameter_may_be_missing(case: Case, names: tuple[str, ...
 def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
     values = {"word": "abc", "fraction": "1.5", "nan": "NaN", "trailing-letter": "9x", "infinity": "Infinity",
               "underscore": "1_0"}  # fmt: skip
-    return {f"{name}-{case}": (name, value) for name in ("page", "pageSize") for case, value in values.items()}
+    defects = {f"{name}-{case}": (name, value) for name in ("page", "pageSize") for case, value in values.items()}
+    return {**defects, "page-line-feed": ("page", f"{first_page(profile)}\n")}
 
 
 @check("SRCH-3", cases=_not_integers)
 async def page_and_page_size_are_integers(case: Case, defect: tuple[str, str]) -> None:
-    """A page or pageSize that is no integer is answered 400."""
+    """A page or pageSize that is no integer is answered 400. A line feed behind one, which some trim, is a warning."""
     name, value = defect
+    level = Level.RECOMMENDED if value.endswith("\n") else None
     await case.shared_negative(
-        lambda request: request.with_query(**{name: value}), {400}, f"{name}={value}", any_refusal=True
+        lambda request: request.with_query(**{name: value}), {400}, f"{name}={value!r}", any_refusal=True, level=level
     )
 
 
@@ -139,6 +143,34 @@ async def a_filter_narrows_the_result(case: Case, names: tuple[str, ...]) -> Non
             raise case.violation(message, answer, further, expected=str(values[name]), observed=str(found))
     if not answer.data and len(names) == 1:  # with two filters the result may be empty
         await _expect_nothing_to_find(case, request, answer, names[0])
+
+
+@check("SRCH-5", cases={name: name for name in FILTERS})
+async def a_filter_of_0_is_a_filter(case: Case, name: str) -> None:
+    """A search with the filter "0", which is false in some languages, lists no item of another value.
+
+    Where the values are numbers, 0 may stand for all of them.
+    """
+    search, zero = case.profile.search, "0"
+    value, place, treatment = (getattr(search, fact) for fact in (name, f"item_{name}", f"unknown_{name}"))
+    case.need(value, f"search.{name}", "the form of a value to filter by is needed")
+    case.need(place, f"search.item_{name}", "the place of the value in an item is needed")
+    case.require_case(not value.isdecimal(), f"the values of {name} are numbers, of which 0 may stand for all")
+    case.require_case(treatment != "ignored", f"an unknown {name} is ignored, as stated")
+    case.require_case(items_of(await case.good_answer()), "the search lists no item")
+    request = await case.arrange()
+    answer = await case.send_with_retry(request.with_query(**{name: zero}), f"{name}={zero}", request)
+    known = [item for item in (items_of(answer) if answer.ok else ()) if pointer.has(item, place)]
+    others = [item for item in known if pointer.get(item, place) and not suits(item, place, zero)]
+    if not others:
+        return
+    unknown = request.with_query(**{name: f"no-such-{uuid4().hex[:12]}"})
+    if not treatment:
+        listed = await case.send_with_retry(unknown, f"an unknown {name}", request)
+        is_ignored = listed.ok and bool(items_of(listed))
+        case.need(not is_ignored, f"search.unknown_{name}", f"what an unknown {name} is, is needed")
+    message, observed = f"with {name}={zero} an item of another {name} is listed", str(pointer.get(others[0], place))
+    raise case.violation(message, answer, expected=zero, observed=observed)
 
 
 async def _expect_nothing_to_find(case: Case, request: Request, filtered: Answer, name: str) -> None:

@@ -12,7 +12,8 @@ from uuid import uuid4
 from conformance.checks.support.case import Case
 from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.registry import check
-from conformance.checks.support.search_pages import first_page, item_ids, items_of, suits
+from conformance.checks.support.search_lists import LISTS, is_accepted_in_a_pair
+from conformance.checks.support.search_pages import first_page, full_size, is_page_of_result, item_ids, items_of, suits
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import LONG_URL
 from conformance.checks.support.url_spellings import percent_encode_all
@@ -25,8 +26,9 @@ from conformance.profile.model import Profile
 
 _REFUSALS = {"refused": 400, "not_found": 404}
 _FAR = (1_000, 1_000_000)
-_BEYOND_INTEGERS = (2**32, 2**64)
-"""Pages by which a counter of 32 or 64 bits begins again."""
+_WORDS = (2**32, 2**64)
+"""By these a counter of 32 or 64 bits begins again."""
+_LEAST_POWER, _MOST_ITEMS = 4, 1024
 _OF_OTHER_INTERFACES = {"limit": "1", "offset": "1", "size": "1", "per_page": "1", "fields": "id"}
 """Parameters that other interfaces know."""
 _MOST_PAGES = 20
@@ -57,12 +59,20 @@ def _unusual_values(search: Search) -> Mapping[str, list[UnusualValue]]:
         "page-size-below": [
             UnusualValue("page_size_below", "pageSize", str(n), search.page_size_below, str(smallest)) for n in below
         ],
-        "past-the-end": [UnusualValue("past_the_end", "page", str(first + n), past) for n in _FAR],
+        "past-the-end": [
+            UnusualValue("past_the_end", "page", str(n), past) for n in _far_pages(first, search.page_max)
+        ],
         "empty-q": [UnusualValue("empty_q", "q", "", search.empty_q)],
         "unknown-category": [UnusualValue("unknown_category", "category", unknown, search.unknown_category)],
         "unknown-merchant": [UnusualValue("unknown_merchant", "merchant", unknown, search.unknown_merchant)],
         "unknown-parameter": [UnusualValue("unknown_parameter", unknown, "1", search.unknown_parameter)],
     }
+
+
+def _far_pages(first: int, largest: int | None) -> list[int]:
+    """Pages far past the end; where the largest page is stated, none is larger, and the last one is that."""
+    pages = [first + n for n in _FAR] if largest is None else [min(first + _FAR[0], largest), largest]
+    return [page for page in dict.fromkeys(pages) if page > first]
 
 
 @check("SRCH-8", cases={name: name for name in _unusual_values(Search())})
@@ -72,10 +82,11 @@ async def an_unusual_value_is_treated_as_stated(case: Case, name: str) -> None:
     values = _unusual_values(search)[name]
     bound = {"page-size-above": "page_size_max", "page-size-below": "page_size_min"}.get(name, "")
     case.need(not bound or values, f"search.{bound}", "the bound of pageSize is needed")
+    case.require_case(values, "search.page_max is the first page")
     case.need(values[0].treatment, f"search.{values[0].fact}", "what happens then is needed")
     request = await case.arrange()
     for unusual in values:
-        if name == "past-the-end" and await _is_within(case, request, int(unusual.value)):
+        if name == "past-the-end" and await is_page_of_result(case, request, int(unusual.value)):
             case.note(f"the search has a page {unusual.value}")
             continue
         await _expect_treatment(case, _with_filter(case, request, name, unusual is values[-1]), unusual)
@@ -89,24 +100,19 @@ def _with_filter(case: Case, request: Request, name: str, is_last: bool) -> Requ
     return request.with_query(category=category) if name == "past-the-end" and is_last and category else request
 
 
-async def _is_within(case: Case, request: Request, page: int) -> bool:
-    """Whether a page far from the first is one of a very long result: it has items, and others than its neighbours."""
-    found: list[list[Any]] = []
-    for number in (page, page - 1, first_page(case.profile)):
-        answer = await case.send_with_retry(request.with_query(page=str(number)), f"page {number}", request)
-        found.append(items_of(answer) if answer.ok else [])
-        if not found[-1] or found[-1] in found[:-1]:
-            return False
-    return True
-
-
 async def _expect_no_first_page_again(case: Case, request: Request) -> None:
-    """A page number beyond 32 or 64 bits is refused or past the end: it has no items."""
-    for bits in _BEYOND_INTEGERS:
-        page = str(bits + first_page(case.profile))
-        answer = await case.send_with_retry(request.with_query(page=page), f"page={page}", request)
+    """A page is refused or past the end where its number, or that of its first item, is beyond 32 or 64 bits."""
+    first = first_page(case.profile)
+    queries = [{"page": str(word + first)} for word in _WORDS]
+    # by a page of a power of two, whose number fits where that of its item does not, an item's number begins at 0 again
+    if (largest := case.profile.search.page_size_max or 0) >= _LEAST_POWER:
+        size = 1 << min(largest, _MOST_ITEMS).bit_length() - 1
+        queries += [{"page": str(word // size + first), "pageSize": str(size)} for word in _WORDS]
+    for query in queries:
+        text = " and ".join(f"{name}={value}" for name, value in query.items())
+        answer = await case.send_with_retry(request.with_query(**query), text, request)
         if answer.ok and items_of(answer):
-            message = f"page={page} has items, although no page far past the end has any"
+            message = f"{text} has items, although no page far past the end has any"
             raise case.violation(message, answer, expected="a refusal or an empty list")
 
 
@@ -119,8 +125,11 @@ async def _expect_treatment(case: Case, request: Request, unusual: UnusualValue)
         query, text = {**query, **others}, f"{text}, {', '.join(others)}"
     changed = request.with_query(**query)
     message = f"{text} was not treated as search.{unusual.fact} = {unusual.treatment!r} states"
+    # an index may refuse what is far away (Elasticsearch, index.max_result_window)
+    is_too_far = unusual.fact == "past_the_end" and case.profile.search.page_max is None
     if status := _REFUSALS.get(unusual.treatment):
-        await case.shared_negative(lambda good: good.with_query(**query), {status}, text, message=message)
+        allowed = {status, 400} if is_too_far else {status}
+        await case.shared_negative(lambda good: good.with_query(**query), allowed, text, message=message)
         category = case.profile.search.category
         if unusual.parameter == "pageSize" and category:  # a filter has a code path of its own
             filtered = {**query, "category": category}
@@ -128,20 +137,20 @@ async def _expect_treatment(case: Case, request: Request, unusual: UnusualValue)
             await case.shared_negative(lambda good: good.with_query(**filtered), {status}, text, message=message)
         return
     answer = await case.send_with_retry(changed, text, request)
+    if is_too_far and answer.status == 400:
+        case.note(f"{text} is refused, and search.page_max is not stated")
+        return
     if not answer.ok:
         raise case.violation(message, answer, expected="200")
     items = items_of(answer)
     if items and unusual.parameter == "page" and items == items_of(await case.control(request)):
         raise Inconclusive("a page past the end is the first page", answer, cause="SRCH-6")
-    if unusual.treatment in ("empty", "nothing") and items:
-        raise case.violation(message, answer, expected="an empty list", observed=f"{len(items)} items")
-    is_catalogue_empty = "search.item_id" in case.profile.exclusions
-    if unusual.treatment == "everything" and not items and not is_catalogue_empty:
-        raise case.violation(message, answer, expected="a list that is not empty", observed="no items")
-    if unusual.treatment == "everything":
-        await _expect_no_fewer(case, request, changed, message)
     if unusual.treatment in ("clamped", "ignored"):
         await _expect_same(case, request, unusual, answer, message)
+    elif unusual.treatment == "everything":
+        await _expect_everything(case, request, changed, answer, message)
+    elif items:
+        raise case.violation(message, answer, expected="an empty list", observed=f"{len(items)} items")
 
 
 def _names_in_use(case: Case, sent: Mapping[str, str]) -> frozenset[str]:
@@ -150,8 +159,10 @@ def _names_in_use(case: Case, sent: Mapping[str, str]) -> frozenset[str]:
     return frozenset({*sent, case.profile.search.cursor_parameter, idempotency.name if idempotency else ""})
 
 
-async def _expect_no_fewer(case: Case, request: Request, changed: Request, message: str) -> None:
+async def _expect_everything(case: Case, request: Request, changed: Request, first: Answer, message: str) -> None:
     """What finds everything has on its first page, of the largest size, no fewer items than the usual search has."""
+    if not items_of(first) and "search.item_id" not in case.profile.exclusions:  # excluded where the catalogue is empty
+        raise case.violation(message, first, expected="a list that is not empty", observed="no items")
     page = {"page": str(first_page(case.profile)), "pageSize": str(case.profile.search.page_size_max or 20)}
     usual = await case.control(request.with_query(**page))
     answer = await case.send_with_retry(changed.with_query(**page), "everything", request)
@@ -167,7 +178,7 @@ async def _expect_same(case: Case, request: Request, unusual: UnusualValue, answ
     usual = await case.control(usual_request)
     expected, observed = items_of(usual), items_of(answer)
     search = case.profile.search
-    if search.stable_sort and search.item_id:
+    if search.stable_sort and search.item_id is not None:
         usual_ids = item_ids(case, usual)
         is_stable = usual_ids == item_ids(case, await case.control(usual_request))
         is_same = item_ids(case, answer) == usual_ids or not is_stable
@@ -221,43 +232,41 @@ def _with_value(request: Request, name: str, value: str) -> Request:
     return request.with_query(**{name: value})
 
 
-_LISTS = {"sort": "sorts", "locale": "locales", "market": "markets"}
-
-
 def _listed_values(profile: Profile, _operation: Operation) -> Mapping[str, tuple[str, str]]:
     """Every stated value of sort, locale and market; where none is stated, one case that says so."""
     return {
         f"{name}-{value}" if value else name: (name, value)
-        for name, fact in _LISTS.items()
+        for name, fact in LISTS.items()
         for value in (*getattr(profile.search, fact),) or ("",)
     }
 
 
 @check("SRCH-8", cases=_listed_values)
 async def a_listed_value_is_accepted(case: Case, listed: tuple[str, str]) -> None:
-    """A search with each stated value of sort, locale and market is answered 200.
+    """A search with each stated value of sort, locale and market is answered 200, a locale with one of the markets.
 
     Each control has sent the value of the stated query, so that this one is sent percent-encoded: a letter and its
     encoding are equivalent (RFC 3986, sections 2.3 and 6.2.2.2).
     """
     name, value = listed
-    case.need(value, f"search.{_LISTS[name]}", "the allowed values are needed")
+    case.need(value, f"search.{LISTS[name]}", "the allowed values are needed")
     request = await case.arrange()
     text, changed = f"{name}={value}", request.with_query(**{name: value})
-    if dict(request.query).get(name) == value:
+    if is_usual := dict(request.query).get(name) == value:
         encoded = percent_encode_all(value)
         text, changed = f"{name}={encoded}, which is {value},", request.with_raw_query(name, encoded)
     answer = await case.send_with_retry(changed, text, request)
-    if not answer.ok:
-        raise case.violation(f"{text} is one of search.{_LISTS[name]}, and was refused", answer, expected="200")
+    if not answer.ok and (is_usual or not await is_accepted_in_a_pair(case, changed, name, answer)):
+        raise case.violation(f"{text} is one of search.{LISTS[name]}, and was refused", answer, expected="200")
 
 
 def _resembling_values(value: str) -> list[str]:
     """What a prefix query or LIKE takes for a value: its beginning, and patterns that match it.
 
-    The beginning is cut within a word in lower case, since the beginning of a code may name a group of codes.
+    The beginning is cut within a word in lower case, since the beginning of a code may name a group of codes. One of
+    four letters is a word for certain after another one.
     """
-    if not re.search("[a-z]{5}$", value):
+    if not re.search("[a-z]{5}$| [a-z]{4}$", value):
         return []
     return [value[:-2], f"{value[:-2]}%", f"_{value[1:]}"]
 
@@ -316,10 +325,10 @@ async def a_store_of_every_state_can_be_searched(case: Case, state: tuple[str, s
         raise case.violation(message, answer, expected="200")
 
 
-@check("SRCH-8", cases=_LISTS)
+@check("SRCH-8", cases=LISTS)
 async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     """A sort, locale or market outside the stated list is refused, or ignored, as stated."""
-    search, name = case.profile.search, next(name for name in _LISTS if _LISTS[name] == fact)
+    search, name = case.profile.search, next(name for name in LISTS if LISTS[name] == fact)
     values: Any = getattr(search, fact)
     case.need(values, f"search.{fact}", "the allowed values are needed")
     case.need(search.unlisted, "search.unlisted", "what happens with another value is needed")
@@ -327,7 +336,8 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     listed = next(iter(values))
     # the case of a language tag does not count (RFC 5646, section 2.1); locales of Unicode take underscores
     others = (listed.replace("-", "_"),) if name == "locale" else ()
-    for value in (f"{listed}x", listed[:-1], "no-such-value", *others):
+    # a table that is an object of JavaScript has a member "constructor"
+    for value in (f"{listed}x", listed[:-1], "constructor", *others):
         if value and value.casefold() not in {known.casefold() for known in values}:
             text = f"{name}={value}"
             changed = request.with_query(**{name: value})
@@ -342,8 +352,9 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
 
 async def _expect_an_empty_one(case: Case, request: Request, name: str, answer: Answer) -> None:
     """Violated unless one of the listed values finds nothing either: an ignored value is as good as one of them."""
-    for listed in getattr(case.profile.search, _LISTS[name]):
-        if not items_of(await case.control(request.with_query(**{name: listed}))):
+    for listed in getattr(case.profile.search, LISTS[name]):
+        usual = await case.send(request.with_query(**{name: listed}), f"{name}={listed}")
+        if usual.ok and not items_of(usual):  # it may be refused beside the other parameters
             return
     message = f"an unlisted {name} found nothing, and search.unlisted is 'ignored'"
     raise case.violation(message, answer, expected="what one of the listed values finds", observed="no items")
@@ -362,18 +373,20 @@ async def the_page_after_the_last_is_treated_as_stated(case: Case) -> None:
         if found:
             total += found
             continue
-        size = _full_size(search, total)
-        if page > first and size:
-            await _items_or_past_the_end(case, request.with_query(pageSize=str(size)), first + total // size)
+        if page > first and (size := full_size(search, total)):
+            await _expect_no_last_page_again(case, request.with_query(pageSize=str(size)), first + total // size)
         return
     case.require_case(False, f"there are more than {_MOST_PAGES} pages of the largest size")
 
 
-def _full_size(search: Search, total: int) -> int | None:
-    """The largest page size that divides this number of items; None if there is none."""
-    assert search.page_size_max is not None
-    sizes = range(min(search.page_size_max, total), (search.page_size_min or 1) - 1, -1)
-    return next((size for size in sizes if total % size == 0), None)
+async def _expect_no_last_page_again(case: Case, request: Request, page: int) -> None:
+    """Violated where the page after a full last one shows the items of that one again."""
+    if not await _items_or_past_the_end(case, request, page):
+        return
+    requests = [request.with_query(page=str(number)) for number in (page - 1, page)]
+    last, following = [await case.send_with_retry(page_request, "both pages", request) for page_request in requests]
+    if last.ok and following.ok and items_of(following) and items_of(following) == items_of(last):
+        raise case.violation(f"page {page} has the items of the page before", last, following, expected="no items")
 
 
 async def _items_or_past_the_end(case: Case, request: Request, page: int) -> int:

@@ -8,7 +8,8 @@ from contextlib import suppress
 from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.endpoint_bodies import opposite_switches
-from conformance.checks.support.installation_names import name_of_installation
+from conformance.checks.support.installation_names import INSTALLATION_MEMBERS, name_of_installation
+from conformance.checks.support.new_endpoints import poll_copies, update_of, updated_endpoint
 from conformance.checks.support.other_installations import expect_out_of_reach
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -20,6 +21,7 @@ from conformance.core import json_pointer as pointer
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
 from conformance.profile.resources import FOREIGN, OperationFacts, foreign_states
+from conformance.profile.subschema import Root
 
 _ON_OBJECTS = ("api-key path",)
 
@@ -140,6 +142,46 @@ async def a_new_object_of_another_installation_is_out_of_reach(case: Case, other
     case.require_case(is_distinctive(new_id), "each installation may number its own endpoints")
     path = {case.operation.path_parameters[0]: new_id}
     await expect_out_of_reach(case, path, "an endpoint that another installation has just created")
+
+
+@check("TEN-1", on="updateInstallationWebhook")
+async def a_member_of_a_body_chooses_no_installation(case: Case) -> None:
+    """An endpoint that was created with a body that names another installation is the caller's, and not that one's.
+
+    A refusal of such a body is fine. Members that the stated body has are left out: what they mean is the target's own.
+    """
+    where, key = case.profile.webhooks.id, case.foreign_credential()
+    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    name = await name_of_installation(case, key)
+    case.require_case(name, "identity does not name the other installation")
+    create = await case.arrange(case.contract.operations["createInstallationWebhook"])
+    case.require_case(isinstance(create.body, dict), "the body that creates an endpoint is no object")
+    request = create.with_body({**dict.fromkeys(_members_beyond(case, create), name), **create.body})
+    created = await case.send_with_retry(request, "a body that names another installation", create)
+    if not created.ok:
+        case.note(f"a body that names another installation is answered {created.summary}")
+        return
+    case.require_case(pointer.has(created.value, where), f"the answer to create has no {where}")
+    new_id = str(pointer.get(created.value, where))
+    case.require_case(is_distinctive(new_id), "each installation may number its own endpoints")
+    update = await update_of(case, created)
+    answer = await poll_copies(case, await case.send_with_retry(update, "update of one's own endpoint"))
+    if answer.status == 404:
+        _, usual = await updated_endpoint(case)
+        if not usual.ok:
+            raise Inconclusive("no new endpoint can be updated", usual, answer, cause="WH-1")
+        message = "an endpoint that was created with a member that names another installation is not the caller's"
+        raise case.violation(message, created, answer, expected="200")
+    purpose = "an endpoint whose body named that installation"
+    await expect_out_of_reach(case, {case.operation.path_parameters[0]: new_id}, purpose, key)
+
+
+def _members_beyond(case: Case, create: Request) -> list[str]:
+    """The names by which a body could choose an installation, without those that the profile states as its members."""
+    schema = case.profile.schemas.by_name.get(create.operation.request_schema)
+    parts = [] if schema is None else list(Root(schema).subschemas(schema, []))
+    stated = {*create.body, *(name for part in parts for name in part.get("properties", ()))}
+    return [name for name in INSTALLATION_MEMBERS if name not in stated]
 
 
 @check("TEN-1", on="listInstallationWebhookDeliveries")

@@ -80,7 +80,8 @@ async def an_item_that_comes_twice_is_survived(case: Case) -> None:
 async def a_text_is_measured_in_characters(case: Case) -> None:
     """A text of the longest stated length is accepted in characters of several bytes where ASCII of that length is.
 
-    The body with the ASCII text is as long in bytes, since the largest body need not be stated.
+    The body with the ASCII text is as long in bytes, since the largest body need not be stated. Where ASCII of that
+    length is refused too, one character less tells whether the length is the cause.
     """
     answers = await edge_answers(case).most(case)
     where, longest = longest_text(case, await case.arrange())
@@ -103,4 +104,9 @@ async def a_text_is_measured_in_characters(case: Case) -> None:
                 f"{longest} characters at {where}, which the schema allows, are refused if they have several bytes"
             )
             raise case.violation(message, short, plain, wide, expected="200")
+        if plain.status == 400 and short.ok:
+            near = await send("x" * (longest - 1), len(plain.request.wire("").content or b""))
+            if near.ok:
+                message = f"{longest} characters at {where}, which the schema allows, are refused, and one less is not"
+                raise case.violation(message, near, plain, expected="200")
     case.note(f"the body with the most that the schema allows is refused in other ways than for the length of {where}")

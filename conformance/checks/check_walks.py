@@ -152,7 +152,8 @@ async def _judge(case: Case, question: str) -> None:
         return
     text, violation = result.walks.violations[question, case.operation.id]
     if result.exploration.violations == 1:
-        raise Inconclusive("a walk violated a law once, and not when it was repeated", *violation.answers)
+        message = f"a walk violated a law once, and not when it was repeated: {violation.message}; the walk: {text}"
+        raise Inconclusive(message, *violation.answers)
     message = f"{violation.message}; the shortest walk: {text}"
     failure = case.violation(message, *violation.answers, expected=violation.expected, observed=violation.observed)
     failure.identity, failure.kind = violation.identity, violation.kind

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any, Final
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.list_lengths import endpoints_of_two_lists
 from conformance.checks.support.new_endpoints import create_endpoint, poll_copies, update_of, updated_endpoint
 from conformance.checks.support.other_endpoints import FULLEST, LEAST, kinds_of_endpoints, other_endpoint
-from conformance.checks.support.races import send_together
+from conformance.checks.support.races import expect_overlap, send_together
 from conformance.checks.support.registry import check
+from conformance.checks.support.shown_members import ShownMembers, beside_kept, is_shown, value_at
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.update_steps import (
-    ShownMembers,
+    PAUSES_S,
+    all_steps_of,
     expect_another_change,
     expect_changes,
     expect_kept,
-    is_shown,
     need_partial_update,
+    need_steps,
     old_values,
     partial_update,
     places_of,
     steps_of,
     switches_of,
-    value_at,
+    switches_to_put_off,
 )
+from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
+from conformance.core.outcomes import Level
 from conformance.profile.exclusions import exclusion_of
+
+_CREATES: Final = 4
+"""Creates that are sent together: few, since each of them leaves an endpoint."""
+
+_CLOCK_S: Final = 1.1
+"""Between two creates that are compared: a clock that counts seconds shows another time after it."""
 
 
 @check("WH-1", on="updateInstallationWebhook")
@@ -70,6 +84,44 @@ async def an_endpoint_of_another_body_can_be_updated(case: Case, kind: str | int
     case.require_case(answer.ok, f"a PATCH of an endpoint with such a body is answered {answer.summary}")
 
 
+@check("WH-1", on="updateInstallationWebhook")
+async def endpoints_that_are_created_at_once_have_ids_of_their_own(case: Case) -> None:
+    """Creates of different bodies at the same time are answered with an id each: by one id one endpoint is updated.
+
+    Not so where a create some time later gets the same id as well: an endpoint may be known by what the bodies share.
+    An id that a clock alone makes is the same for calls that follow one another at once, so that the later one waits.
+    """
+    where, create = case.profile.webhooks.id, case.contract.operations["createInstallationWebhook"]
+    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    requests = [await case.arrange(create) for _ in range(_CREATES)]
+    bodies = {json.dumps(request.body, sort_keys=True) for request in requests}
+    case.require_case(len(bodies) == len(requests), "the bodies that create endpoints are all the same")
+    answers = await send_together(case, requests, "create at once")
+    if (pair := _pair_of_one_id(answers, where)) is None:
+        case.require_case(len(_ids(answers, where)) > 1, "no two creates at once are answered 200 with an id")
+        return
+    controls = [await case.control(await case.arrange(create), "create, alone")]
+    await asyncio.sleep(_CLOCK_S)
+    controls.append(await case.control(await case.arrange(create), "create, some time later"))
+    case.require_case(_pair_of_one_id(controls, where) is None, "endpoints of different bodies have one id at any time")
+    raise case.violation("endpoints that were created at once have one id", *controls, *pair, expected="an id each")
+
+
+def _ids(answers: Sequence[Answer], where: str) -> list[tuple[str, Answer]]:
+    """The answers that have an id: a text or a number, since null may mean that it follows."""
+    found = [(pointer.get(a.value, where), a) for a in answers if a.ok and pointer.has(a.value, where)]
+    return [(str(new_id), answer) for new_id, answer in found if isinstance(new_id, (str, int))]
+
+
+def _pair_of_one_id(answers: Sequence[Answer], where: str) -> tuple[Answer, Answer] | None:
+    """Two of the answers with one id, if there are two."""
+    first: dict[str, Answer] = {}
+    for new_id, answer in _ids(answers, where):
+        if first.setdefault(new_id, answer) is not answer:
+            return first[new_id], answer
+    return None
+
+
 @check("STA-1", on="createInstallationWebhook")
 async def a_second_endpoint_like_the_first_is_survived(case: Case) -> None:
     """The same body under another key is sent, so that the invariants judge what a second endpoint of a URL gets."""
@@ -99,19 +151,13 @@ async def patch_keeps_what_another_body_created(case: Case, kind: str) -> None:
 
 @check("WH-2", on="updateInstallationWebhook")
 async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
-    """Where true and false members are created the other way round, a PATCH that does not name them keeps them so."""
+    """Where true and false members are created the other way round, a PATCH that does not name them keeps them so.
+
+    Where no body creates such a member, one that updates name is put off first.
+    """
     need_partial_update(case)
-    create = await case.arrange(case.contract.operations["createInstallationWebhook"])
-    patch = case.profile.webhooks.patch or {}
-    switches = {name: where for name, where in switches_of(case, create.body).items() if name not in patch}
-    case.require_case(switches, "no member that is true or false is created and kept")
-    other = {**create.body, **{name: not create.body[name] for name in switches}}
-    created = await case.send(create.with_body(other), "create with other switches")
-    case.require_case(created.ok, f"other switches are answered {created.summary}")
-    where = case.profile.webhooks.id
-    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
-    case.require_case(pointer.has(created.value, where), f"the answer to create has no {where}")
-    answer = await case.send(await partial_update(case, await update_of(case, created)), "partial update")
+    switched, names = await _endpoint_with_other_switches(case)
+    answer = await case.send(await partial_update(case, await update_of(case, switched)), "partial update")
     answer = await poll_copies(case, answer)
     has_no_conflicts = bool(exclusion_of(case.profile, f"transitions.{case.operation.id}"))
     if answer.status == 404 or (answer.status == 409 and has_no_conflicts):
@@ -121,9 +167,29 @@ async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
             message = (
                 "a PATCH of an endpoint with other switches was refused, and the profile states that none conflicts"
             )
-        raise case.violation(message, created, answer, expected="200")
+        raise case.violation(message, switched, answer, expected="200")
     case.require_case(answer.ok, f"a PATCH of an endpoint with other switches is answered {answer.summary}")
-    expect_kept(case, created, answer, switches.values())
+    expect_kept(case, switched, answer, [beside_kept(case, name) for name in names])
+
+
+async def _endpoint_with_other_switches(case: Case) -> tuple[Answer, list[str]]:
+    """The answer that shows an endpoint with its switches the other way round, and their names."""
+    where = case.profile.webhooks.id
+    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    create = await case.arrange(case.contract.operations["createInstallationWebhook"])
+    switches = [name for name in switches_of(case, create.body) if name not in (case.profile.webhooks.patch or {})]
+    if switches:
+        other = {**create.body, **{name: not create.body[name] for name in switches}}
+        switched = await case.send(create.with_body(other), "create with other switches")
+    else:
+        created, update = await create_endpoint(case)
+        switches = await switches_to_put_off(case, created) if isinstance(created.request.body, dict) else []
+        case.require_case(switches, "no member that is true or false is created or updated, and shown")
+        off = dict.fromkeys(switches, False)
+        switched = await case.send(update.with_body(off).with_fresh_key(), "put the switches off")
+    case.require_case(switched.ok, f"other switches are answered {switched.summary}")
+    case.require_case(pointer.has(switched.value, where), f"the answer to other switches has no {where}")
+    return switched, switches
 
 
 async def _expect_usual_update(case: Case, status: int | None) -> None:
@@ -139,7 +205,11 @@ async def _expect_usual_update(case: Case, status: int | None) -> None:
 
 @check("WH-2", on="updateInstallationWebhook")
 async def patch_changes_what_it_names(case: Case) -> None:
-    """What a PATCH named has the new value afterwards, also in the answers to the next ones, which do not name it."""
+    """What a PATCH named has the new value afterwards, also in the answers to the next ones, which do not name it.
+
+    Further members of the good PATCH are changed one by one: a change of one may take another one back. So are those
+    that only the schema of updates names. What they were given is there to be lost when a switch is changed afterwards.
+    """
     need_partial_update(case)
     created, update = await create_endpoint(case)
     case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is no object")
@@ -147,14 +217,14 @@ async def patch_changes_what_it_names(case: Case) -> None:
     members = ShownMembers(case, created)
     kept_names = {name for name in created.request.body if is_shown(case, created, name)}
     answer = created
-    for step in await steps_of(case, created, update):
+    for step in await all_steps_of(case, created, update):
         found = await case.send(update.with_body(step).with_fresh_key(), "partial update")
         kept_names -= step.keys()
         members.forget(step)
         if not found.ok:
             continue
         answer = await expect_changes(case, created, found, changed_values, members)
-        old = old_values(case, created, step)
+        old = old_values(case, created, found)
         stale_places = [where for where, value in old.items() if strictjson.is_equal(value_at(answer, where), value)]
         if stale_places:
             case.warn(f"the answer to a PATCH shows the old {stale_places[0]}", created, answer, expected="the new one")
@@ -171,12 +241,39 @@ async def updates_at_once_change_what_each_names(case: Case) -> None:
     need_partial_update(case)
     created, update = await create_endpoint(case)
     case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is no object")
-    *steps, last = await steps_of(case, created, update) or [{}]
-    case.require_case(len(steps) > 1, "no three partial updates of different members are known")
+    steps = await steps_of(case, created, update)
+    need_steps(case, steps)
+    *steps, last = steps
     calls = [update.with_body(step).with_fresh_key() for step in steps[:2]]
     answers = await send_together(case, calls, "partial updates at once")
     case.require_case(all(answer.ok for answer in answers), "one of two updates at once is refused")
-    old = {place: value for step in steps[:2] for place, value in old_values(case, created, step).items()}
+    old = {place: value for answer in answers for place, value in old_values(case, created, answer).items()}
     answer = await case.send(update.with_body(last).with_fresh_key(), "partial update of another member")
     case.require_case(answer.ok, f"a further update is answered {answer.summary}")
     await expect_changes(case, created, answer, old)
+    expect_overlap(case, answers)
+
+
+@check("WH-2", on="updateInstallationWebhook")
+async def a_list_is_what_patch_names_whatever_it_was_before(case: Case) -> None:
+    """A warning unless one PATCH of a list gives endpoints of a longer and of a shorter list the same one, of any form.
+
+    RFC 7396, section 2, replaces lists; the interface does not say so, and a service may add to them.
+    """
+    need_partial_update(case)
+    longer, shorter, name, items = await endpoints_of_two_lists(case)
+    where = beside_kept(case, name)
+    for pause_s in (*PAUSES_S, None):
+        requests = [answer.request.with_body({name: items}).with_fresh_key() for answer in (longer, shorter)]
+        answers = [await case.send(request, "the same list") for request in requests]
+        case.require_case(all(answer.ok for answer in answers), "a PATCH of a list alone is refused")
+        values = [value_at(answer, where) for answer in answers]
+        if strictjson.is_equal(*values):
+            return
+        if pause_s is not None:  # a copy of the store may be older
+            await asyncio.sleep(pause_s)
+    message = f"what a PATCH makes of {where} depends on the list that was there, which it did not name"
+    observed = " and ".join(map(str, values))
+    raise case.violation(
+        message, longer, shorter, *answers, expected=str(items), observed=observed, level=Level.RECOMMENDED
+    )

@@ -7,7 +7,6 @@ import gc
 import os
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import click
 from conformance.cli import certificates, contracts, doctor, finished_runs, profile_drafts
 from conformance.cli import gate as gates
 from conformance.cli.observe import observe
-from conformance.cli.options import drop_environment, options_from, run_options, target_options
+from conformance.cli.options import drop_environment, missing_option, options_from, run_options, target_options
 from conformance.cli.shell import CommandGroup
 from conformance.core.defaults import DEPTHS, MAX_WORKERS
 from conformance.core.gc_tuning import reduce_until_exit
@@ -84,7 +83,7 @@ def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[P
         parameters = drop_environment({**parameters, "profile": profile}, ctx)
         profile = parameters.pop("profile") or ()
     if not profile and resume is None:
-        raise click.UsageError("Missing option '--profile'.")
+        raise click.UsageError(missing_option("--profile"))
     reduce_until_exit()  # what is imported from here on lives as long as the process
     _run(plan, resume, profile, options_from(parameters))
 
@@ -94,7 +93,7 @@ def _run(plan: bool, resume: Path | None, profile: tuple[Path, ...], options: Ru
     from conformance.runner import many_targets
 
     profiles = many_targets.profiles_in(profile)
-    options_per_target = [replace(options, profile=path) for path in profiles] or [options]
+    options_per_target = many_targets.options_of_each(profiles, options) if profiles else [options]
     if plan:
         for target in options_per_target:
             if len(options_per_target) > 1:

@@ -30,6 +30,9 @@ def certify(
 
     Refuses a run that was filtered, ended early, or is not conformant in that tier.
 
+    Exits 0 if it is signed, 1 if the run is nonconformant, 3 if it is incomplete, 5 if it is broken, 2 on a bad key or
+    bad files.
+
     \b
     Examples:
       openssl genpkey -algorithm ed25519 -out key.pem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
@@ -15,6 +15,7 @@ from conformance.core.errors import UsageError
 from conformance.core.option import Kind, Option, split_words
 from conformance.core.run_options import OPTIONS, RunOptions
 
+_EXAMPLES: Final = {"--profile": "profiles/mine.toml (`conformance probe` drafts one)"}
 PROFILES_HELP = "The target's profile (TOML); repeatable, or a folder of profiles."
 
 
@@ -41,7 +42,36 @@ class NonEmptyTextType(click.ParamType):  # type: ignore[type-arg]  # generic fr
         return value
 
 
-class _RepeatableOption(click.Option):
+def missing_option(flag: str) -> str:
+    """The message for an option that was not given, with an example."""
+    return f"Missing option '{flag}'" + (f": {flag} {_EXAMPLES[flag]}" if flag in _EXAMPLES else ".")
+
+
+class ValueType(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """A number or a time, converted and bounded by the table of options."""
+
+    def __init__(self, option: Option) -> None:
+        self.name = option.kind.value
+        self._option = option
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self._option.parse(value, "")
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _TableOption(click.Option):
+    """An option that says, where it is missing, how it is given."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        try:
+            return super().process_value(ctx, value)
+        except click.MissingParameter:
+            raise click.UsageError(missing_option(self.opts[0]), ctx) from None
+
+
+class _RepeatableOption(_TableOption):
     """An option whose environment variable holds several words, split as in a shell."""
 
     def value_from_envvar(self, ctx: click.Context) -> Any:
@@ -112,20 +142,15 @@ def _click_option(option: Option, **overrides: Any) -> Callable[[Any], Any]:
     elif option.repeatable:
         settings |= {"multiple": True, "help": f"{option.help.removesuffix('.')}; repeatable."}
     settings |= overrides
-    if settings.get("multiple"):
-        settings["cls"] = _RepeatableOption
+    settings["cls"] = _RepeatableOption if settings.get("multiple") else _TableOption
     return click.option(*option.flags, option.name, **settings)
 
 
 def _click_type(option: Option) -> Any:
     if option.kind is Kind.INTEGER:
         return click.IntRange(option.minimum, option.maximum)  # type: ignore[arg-type]
-    if option.kind is Kind.NUMBER:
-        return click.FloatRange(
-            option.minimum if option.exclusive_minimum is None else option.exclusive_minimum,
-            option.maximum,
-            min_open=option.exclusive_minimum is not None,
-        )
+    if option.kind in (Kind.NUMBER, Kind.DURATION):
+        return ValueType(option)
     if option.choices:
         return click.Choice(option.choices)
     if option.kind is Kind.PATH:

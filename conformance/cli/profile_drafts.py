@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from conformance.cli.options import ValueType
 from conformance.core.defaults import PROBE_DEADLINE_S, PROBE_REQUESTS
+from conformance.core.option import Kind, Option
 
 if TYPE_CHECKING:
     from conformance.setup.probe.probe import DraftResult
@@ -51,11 +53,11 @@ _SHARED_OPTIONS = (
     click.option(
         "--deadline",
         "deadline_s",
-        type=click.FloatRange(1, 3600),
+        type=ValueType(Option(Kind.DURATION, ("--deadline",), "", minimum=1, maximum=3600)),
         default=PROBE_DEADLINE_S,
         show_default=True,
-        metavar="SECONDS",
-        help="Stop probing after this time, and draft with what is known.",
+        metavar="TIME",
+        help="Stop probing after this time, such as 90s or 10m, and draft with what is known.",
     ),
 )
 

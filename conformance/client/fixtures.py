@@ -152,6 +152,11 @@ class Fixtures:
             raise FixtureError("the provider returned no JSON object", where=_key(fixture))
         return value
 
+    def drop_batches(self) -> None:
+        """Leaves out what was provided in advance: its age may be why it was refused."""
+        for batch_values in self._batches.values():
+            batch_values.clear()
+
     async def _next_of_batch(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
         """The next value of a batch. Callers that wait for a new batch share one provider call and its failure.
 
@@ -262,6 +267,8 @@ class Fixtures:
                 problem = f"{call.method} {url}: {error or type(error).__name__}"
                 continue
             status, text = response.status, response.body
+            if response.truncated and 200 <= status < 300:
+                raise FixtureError(f"{call.method} {url} answered more than can be read", where=location)
             if 200 <= status < 300:
                 return _json(text, f"{call.method} {url}", location) if text else {}
             problem = f"{call.method} {url} answered {status}"

@@ -88,12 +88,15 @@ class _Attempt:
                 connection = await pool.connect()
         except TimeoutError:
             problem = f"no connection within {self._timeout_s:g} s"
-            self._set_problem(problem, "is this its address, and reachable from here?")
+            own_hint = f"is this its address, and reachable from here?{self._scheme_hint}"
+            self._set_problem(problem, self._proxy_hint or own_hint)
             return False
         except OSError as error:
-            hint = "is the service running, and is this its address?"
+            hint = self._proxy_hint or "is the service running, and is this its address?"
             if isinstance(error, ssl.SSLCertVerificationError):
                 hint = "state its CA in [tls] ca_file, and in base_url a name that the certificate holds"
+            elif isinstance(error, ssl.SSLError | ConnectionResetError):
+                hint = f"{hint}{self._scheme_hint}"
             self._set_problem(f"cannot connect: {_describe(error)}", hint)
             return False
         try:
@@ -101,6 +104,18 @@ class _Attempt:
         except (MalformedAnswer, ConnectionLost, ConnectionResetError) as error:
             self._set_problem(f"does not speak HTTP: {_describe(error)}", "is it the right port, and http or https?")
             return False
+
+    @property
+    def _proxy_hint(self) -> str:
+        """What may be wrong where requests go through a proxy; empty without one."""
+        proxy = self._profile.limits.proxy
+        return f"requests go through the proxy {proxy}: is it running, and does it reach the service?" if proxy else ""
+
+    @property
+    def _scheme_hint(self) -> str:
+        """A port of http lets a client of https wait, or answers what is no TLS."""
+        is_https = self._profile.base_url.lower().startswith("https:")
+        return " Does it speak TLS? If not, write http://" if is_https else ""
 
     def _set_problem(self, problem: str, hint: str) -> None:
         self.problem, self.hint = problem, hint

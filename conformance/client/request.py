@@ -93,6 +93,8 @@ class Request(msgspec.Struct, frozen=True):
     """When its fixtures were asked for, by the monotonic clock; None where it has none of its own."""
     method: str = ""
     """A method other than the operation's, for a check of methods."""
+    is_minimal: bool = False
+    """Sent with the headers that the call needs alone, their names in lower case: without Accept."""
 
     def __repr__(self) -> str:
         """Without what may hold a secret."""
@@ -182,6 +184,8 @@ class Request(msgspec.Struct, frozen=True):
         content, media_type = self._content()
         if media_type is not None:
             headers.append(("Content-Type", media_type))
+        if self.is_minimal:
+            headers = [(name.lower(), value) for name, value in headers if name != "Accept"]
         return Wire(self.method or self.operation.method, target, tuple(headers), content)
 
     def _path(self) -> str:

@@ -240,6 +240,8 @@ class Arranger:
             return facts.body
         schema = self.profile.schemas.by_name.get(operation.request_schema)
         sample_body = example(schema) if schema is not None else None
+        if sample_body is None and operation.auth == "oauth" and "oauth" in self.profile.exclusions:
+            raise MissingFact("oauth", f"{operation.id} needs a client")  # a body would not help
         if sample_body is None:
             raise MissingFact(f"operations.{operation.id}.body", f"{operation.id} needs a valid body")
         return escape(sample_body)  # braces in a schema example are no placeholders

@@ -14,6 +14,10 @@ from conformance.core.model import STATUSES
 GATEWAY: Final = frozenset({502, 503, 504})
 """Statuses that a gateway may answer for the target; such answers are retried before they are judged."""
 
+LAST_ATTEMPT: Final = "never answered, while its control is"
+"""The purpose of the last attempt at a call that was lost each time, right after its operation's control was answered:
+an answer is due."""
+
 
 class NoValue:
     """The value of a body that cannot be parsed as JSON."""
@@ -86,9 +90,9 @@ class Answer(msgspec.Struct, frozen=True, dict=True, weakref=True):
 
     @cached_property
     def _parse_result(self) -> tuple[Any, str, bool]:
-        """The value, the strict parser's error, and whether the body exceeds the parser's limits. Parsed once."""
+        """The value, the strict parser's error, and whether the body exceeds a limit. Parsed once."""
         if self.truncated:
-            return NO_VALUE, "it is cut off", False
+            return NO_VALUE, "it is cut off", True
         try:
             return strictjson.parse(self.body), "", False
         except strictjson.JsonLimitError:
@@ -114,7 +118,7 @@ class Answer(msgspec.Struct, frozen=True, dict=True, weakref=True):
 
     @property
     def is_unread(self) -> bool:
-        """Whether the body exceeds the parser's limits of depth or size, so that nothing is known about it."""
+        """Whether the body exceeds the parser's limits of depth or size, or was cut off: nothing is known about it."""
         return self._parse_result[2]
 
     @property

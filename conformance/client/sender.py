@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import random
 import time
 from collections import deque
+from collections.abc import AsyncIterator
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from conformance.client.content_uses import ContentUses
 from conformance.client.fixtures import NotSent
 from conformance.client.key_uses import KeyUses
 from conformance.client.limit_watch import LastingLimit, LimitWatch
@@ -23,7 +26,7 @@ from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request, Wire, repeatable
 from conformance.client.response import Answer
 from conformance.client.retry_after import retry_after_s
-from conformance.client.throttle import AdaptivePacer, ConcurrencyLimiter, Pacer
+from conformance.client.throttle import AdaptivePacer, ConcurrencyLimiter, Pacer, StartAllowance, start_allowance
 from conformance.client.wait_stats import WaitStats
 from conformance.journal.lines import TrafficStats
 from conformance.profile.model import Limits
@@ -109,10 +112,12 @@ class Sender:
         self._ids = count(1)
         self.nonce = ""
         self._silent_count = 0
+        self._known_read: Request | None = None
         self._trouble = ""
         self.slowest_s: dict[str, float] = {}
         """By operation: the duration of its slowest 200."""
         self.key_uses = KeyUses()
+        self.content_uses = ContentUses()
         self._began = time.perf_counter() - since_s
 
     @property
@@ -187,7 +192,7 @@ class Sender:
         if trouble_count:
             self._retry_successes.append(not answer.gateway_trouble)
             answer = replace(answer, follows_loss=True)  # a gateway may answer so after the work was done
-        return _after_loss(answer) if is_lost else answer
+        return replace(answer, possibly_applied=not repeatable(answer.request)) if is_lost else answer
 
     @property
     def _attempts(self) -> int:
@@ -197,6 +202,36 @@ class Sender:
         share = (sum(self._gateway_troubles) + 1) / (len(self._gateway_troubles) + 2)
         attempts = math.ceil(math.log(_CHANCE_LOSS) / math.log(share))
         return max(HOPELESS_ATTEMPTS, min(GATEWAY_ATTEMPTS, attempts))
+
+    @contextlib.asynccontextmanager
+    async def reserve_starts(self, count: int = 1, *, silence_s: float = 0.0) -> AsyncIterator[None]:
+        """Requests of this context that accept a 429 go out as soon as they are sent: evenly spaced, none would compete
+        with another one, and no burst would exceed a limit.
+
+        The pace is kept on the average: `count` starts are waited for first, so that a target that limits them has room
+        for all, and what follows waits for those beyond them. Within another such context nothing is waited for.
+
+        `silence_s`: seconds before them in which nothing is sent, where the limit of a run leaves no room for them.
+        """
+        if start_allowance.get() is not None:
+            yield
+            return
+        for reason, pacer in (("rate", self._pacer), *((("pace", self.adaptive_pacer),) if count > 1 else ())):
+            if pacer.rate:
+                async with self.wait_stats.measure(reason):
+                    for _ in range(count):
+                        await pacer()
+        allowance = StartAllowance(count)
+        token = start_allowance.set(allowance)
+        try:
+            if count > 1:
+                await self.limiter.reserve(allowance, self.limiter.limit if silence_s else count)
+                await asyncio.sleep(silence_s)
+                self.limiter.release(allowance, remaining=count)
+            yield
+        finally:
+            start_allowance.reset(token)
+            self.limiter.release(allowance)
 
     async def abandon(self, request: Request, moment: Moment) -> bool:
         """Sends a request and abandons its answer; returns whether it was sent as far as `moment`."""
@@ -232,6 +267,10 @@ class Sender:
 
     async def _keep_pace(self, *, deliberate: bool) -> None:
         """Keeps the rate of the profile and the adaptive rate that the target was found to accept."""
+        allowance = start_allowance.get() if deliberate else None
+        if allowance is not None:
+            allowance.take(self._pacer)
+            return
         for reason, pace in (("rate", self._pacer), ("pace", self.adaptive_pacer)):
             if pace.rate and not (deliberate and pace is self.adaptive_pacer):
                 async with self.wait_stats.measure(reason):
@@ -257,6 +296,7 @@ class Sender:
                     raise LimitPersists(limit)
                 self.requests += 1
                 answer = await self._exchange(request, purpose, nonce)
+        await self._examine_silence(answer)
         self.limit_watch.note(answer, deliberate=deliberate)
         if not deliberate:
             self.limiter.note_answer(answer.status == 429)
@@ -282,6 +322,14 @@ class Sender:
         self._recorder.record(answer)
         return answer
 
+    async def _examine_silence(self, answer: Answer) -> None:
+        """Sends a read that was answered before the target counts as unreachable: many calls may bring lost answers."""
+        if answer.ok and (answer.request.method or answer.request.operation.method) == "GET":
+            self._known_read = answer.request
+        if self._silent_count == _DEAD_AFTER and self._known_read is not None:
+            self.requests += 1
+            self._recorder.record(await self._exchange(self._known_read, "whether the target still answers", ""))
+
     def _check_budget(self, request: Request) -> None:
         if self._limits.read_only and (request.method or request.operation.method) != "GET":
             raise NotSent(f"the run is read-only, and {request.operation.id} may change state")
@@ -306,7 +354,8 @@ class Sender:
             proof_text = request.proof.write(wire.method, self._token_url or url.split("?")[0], nonce)
             # every encoding of the whole proof contains the encoded signature
             signature = proof_text.rpartition(".")[2]
-            proof = signature if len(signature) >= _PROOF else proof_text
+            is_secret = len(signature) >= _PROOF and len({*signature}) > 1  # one of zeros is a usual text
+            proof = signature if is_secret else proof_text
             self._secrets.add_ephemeral_secrets("dpop.proof", [proof] if len(proof) >= _PROOF else [])
             headers = wire.headers + (("DPoP", proof_text),) * request.proof.copies
             wire = replace(wire, headers=headers)
@@ -340,14 +389,10 @@ class Sender:
             purpose=purpose,
             nonce=nonce,
         )
+        self.content_uses.note(answer)
         if await self._memory_budget.admit(answer):
             return answer
-        trouble = f"{len(answer.body):,} bytes exceed the memory that remains for large answers"
-        return replace(answer, status=None, headers=(), body=b"", trouble=trouble)
-
-
-def _after_loss(answer: Answer) -> Answer:
-    return replace(answer, possibly_applied=not repeatable(answer.request))
+        return replace(answer, body=answer.body[:_TRUNCATED_BODY_LIMIT], truncated=True)
 
 
 def nonce_from(answer: Answer) -> str:

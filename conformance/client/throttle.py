@@ -24,6 +24,8 @@ _SLOW_DOWN: Final = 0.95
 _MIN_RATE: Final = 2.0
 """Minimum requests a second, for a target that lets nothing through."""
 _MAX_RATE: Final = 200.0
+_EARLY_S: Final = 0.001
+"""Seconds by which a timer may fire too early."""
 
 
 high_priority: ContextVar[bool] = ContextVar("high_priority", default=False)
@@ -31,6 +33,26 @@ high_priority: ContextVar[bool] = ContextVar("high_priority", default=False)
 start_order: ContextVar[int] = ContextVar("start_order", default=0)
 """The start order of the item that sends in this context: earlier items go first. However slow the rate is, little time
 then passes at the target between two requests of one check: a code may expire, an idempotency key be dropped."""
+
+
+class StartAllowance:
+    """Starts and places that were waited for in advance, for requests that go out together."""
+
+    def __init__(self, count: int) -> None:
+        self._remaining = count
+        self.places = 0
+        """Reserved places of the limiter that no request has taken yet."""
+
+    def take(self, pacer: Pacer) -> None:
+        """Uses one start; beyond the allowance it is added to the wait of what follows, so that the average is kept."""
+        if self._remaining:
+            self._remaining -= 1
+        else:
+            pacer.charge()
+
+
+start_allowance: ContextVar[StartAllowance | None] = ContextVar("start_allowance", default=None)
+"""The allowance of requests of this context that go out together."""
 
 
 class WaitQueue:
@@ -68,6 +90,11 @@ class ConcurrencyLimiter:
         self.limit = limit
         self.width = float(limit)
         self.in_flight = 0
+        self._reserved = 0
+        self._reservation = asyncio.Lock()
+        """One group reserves at a time: two with half of the places each would wait for each other."""
+        self._next_place: asyncio.Future[None] | None = None
+        """What the group waits for that reserves."""
         self.most_in_flight = 0
         self._queue = WaitQueue()
         self._recent: deque[bool] = deque(maxlen=_WINDOW)
@@ -79,8 +106,32 @@ class ConcurrencyLimiter:
         """Returns when no request is in flight."""
         await self._idle.wait()
 
+    async def reserve(self, allowance: StartAllowance, count: int) -> None:
+        """Waits for places for requests that go out together, at most all. It is not narrowed: one after the other they
+        would not compete. A reserved place is not in flight."""
+        async with self._reservation:
+            for _ in range(min(count, self.limit)):
+                while self.in_flight + self._reserved >= self.limit:
+                    self._next_place = asyncio.get_running_loop().create_future()
+                    await self._next_place
+                self._reserved += 1
+                allowance.places += 1
+
+    def release(self, allowance: StartAllowance, remaining: int = 0) -> None:
+        """Gives reserved places back, but for `remaining` ones."""
+        self._reserved -= max(0, allowance.places - remaining)
+        allowance.places = min(allowance.places, remaining)
+        self._admit()
+
     async def __aenter__(self) -> None:
-        if self.in_flight >= int(self.width) or self._queue.has_earlier_waiter():
+        allowance = start_allowance.get()
+        if allowance is not None and allowance.places:
+            allowance.places -= 1
+            self._reserved -= 1
+            self._enter()
+        elif allowance is not None and self.in_flight + self._reserved < self.limit:
+            self._enter()
+        elif self.in_flight + self._reserved >= int(self.width) or self._queue.has_earlier_waiter():
             place = self._queue.enqueue()
             self._admit()
             try:
@@ -107,7 +158,12 @@ class ConcurrencyLimiter:
             self._idle.set()
 
     def _admit(self) -> None:
-        while self.in_flight < int(self.width) and (place := self._queue.next()) is not None:
+        if self._next_place is not None and self.in_flight + self._reserved < self.limit:
+            next_place, self._next_place = self._next_place, None
+            if not next_place.done():  # not cancelled
+                next_place.set_result(None)
+                return
+        while self.in_flight + self._reserved < int(self.width) and (place := self._queue.next()) is not None:
             self._enter()
             place.set_result(None)
 
@@ -147,6 +203,11 @@ class Pacer:
         await place
         return time.monotonic() - now
 
+    def charge(self) -> None:
+        """Counts a start that did not wait: what follows waits longer."""
+        if self.rate:
+            self._next = max(time.monotonic(), self._next) + 1 / self.rate
+
     def _set_timer(self) -> None:
         if self._timer is None and self._queue:
             wait = max(0.0, self._next - time.monotonic())
@@ -154,6 +215,9 @@ class Pacer:
 
     def _admit(self) -> None:
         self._timer = None
+        if time.monotonic() < self._next - _EARLY_S:  # starts were counted since the timer was set
+            self._set_timer()
+            return
         gap = 1 / self.rate if self.rate else 0.0
         if (place := self._queue.next()) is not None:
             self._next = max(time.monotonic() - gap, self._next) + gap

@@ -11,8 +11,8 @@ ConformanceError                 has a message, a place and a hint              
 
 `reference.fixtures.OptionsError`, `core.strict_json.JsonError` and the errors of placeholders (`profile.render`) are
 ValueErrors and KeyErrors that their callers convert to one of these. The outcome signals of a check, BudgetExhausted
-and other exceptions that users never see are defined where they are raised. `runner.command.NoVerdict` is a
-ConformanceError with an exit code of its own.
+and other exceptions that users never see are defined where they are raised. `runner.command.NoVerdict` and
+`decisions.certificate.CertificateRefusal` are ConformanceErrors with exit codes of their own.
 """
 
 from __future__ import annotations

@@ -76,6 +76,7 @@ class SearchRule(msgspec.Struct, frozen=True):
     page_size_above: str = ""
     page_size_below: str = ""
     past_the_end: str = ""
+    page_max: int | None = None
     empty_q: str = ""
     q_max: int | None = None
     unknown_category: str = ""
@@ -88,7 +89,8 @@ class SearchRule(msgspec.Struct, frozen=True):
     unlisted: str = ""
     item_category: str = ""
     item_merchant: str = ""
-    item_id: str = ""
+    item_id: str | None = None
+    """Empty: an item is its own id."""
     stable_sort: bool = False
     cursor_parameter: str = ""
 

@@ -235,7 +235,9 @@ class Scope(msgspec.Struct, frozen=True):
     waived: int
     """Results that active waivers accept."""
     summary: str
-    """`20 of 20 operations, 74 of 75 requirements, 12 exclusions`; with the depth, where it is not the standard one."""
+    """`20 of 20 operations, 74 of 75 requirements, 12 exclusions`; with the depth, where it is not the standard one.
+
+    It says too where the target's certificate was not verified."""
 
 
 class Tier(msgspec.Struct, frozen=True):
@@ -361,6 +363,8 @@ class Run(msgspec.Struct, frozen=True):
     """Some checks were deselected: such a run can never be conformant."""
     depth: str = "standard"
     """`quick`, `standard` or `deep`: a quick run leaves checks out, which stay untested, and is never conformant."""
+    unverified: bool = False
+    """The target's certificate was not verified: the answers may be another's."""
     interrupted: str = ""
     """Why it ended early: `SIGINT`, `deadline`, `-x`, ...; empty where it is complete."""
     created: tuple[CreatedResources, ...] = ()

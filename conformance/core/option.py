@@ -14,6 +14,7 @@ from conformance.core.defaults import MAX_SHARDS
 from conformance.core.errors import UsageError
 
 _TRUE: Final = ("1", "true", "t", "yes", "y", "on")
+_UNITS: Final[Mapping[str, float]] = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _FALSE: Final = ("", "0", "false", "f", "no", "n", "off")
 
 
@@ -24,6 +25,8 @@ class Kind(Enum):
     PATH = "path"
     INTEGER = "integer"
     NUMBER = "number"
+    DURATION = "duration"
+    """Seconds: `20`, `90s`, `10m` or `2h`."""
     FLAG = "flag"
     WORKERS = "workers"
     """A number of processes, or `auto`, as text."""
@@ -106,6 +109,8 @@ class Option:
             raise UsageError(f"{value!r} is not one of {', '.join(self.choices)}", where=where)
         if self.kind is Kind.SHARD and value:
             parse_shard(value, where)
+        if self.kind is Kind.DURATION:
+            return self._within_bounds(parse_duration(value, where), where)
         if self.kind in (Kind.INTEGER, Kind.NUMBER):
             return self._number(value, where)
         return Path(value) if self.kind is Kind.PATH else value
@@ -157,6 +162,15 @@ def row(kind: Kind, *flags: str, **rest: Any) -> Any:
     option = Option(kind, flags, **rest)
     default: Any = {"default_factory": dict} if kind is Kind.PAIRS else {"default": option.empty}
     return field(**default, metadata={"option": option})
+
+
+def parse_duration(text: str, where: str) -> float:
+    """`90s`, `10m`, `2h` or a number, as seconds. Raises UsageError."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    try:
+        return float(number) * _UNITS[unit]
+    except ValueError:
+        raise UsageError(f"{text!r} is no number of seconds", where=where, hint="write 90, 90s, 10m or 2h") from None
 
 
 def parse_shard(text: str, where: str) -> tuple[int, int]:

@@ -50,11 +50,11 @@ class RunOptions:
         changeable_on_resume=True,
     )
     deadline_s: float | None = row(
-        Kind.NUMBER,
+        Kind.DURATION,
         "--deadline",
         minimum=1,
-        metavar="SECONDS",
-        help="End the run after this time.",
+        metavar="TIME",
+        help="End the run after this time, such as 90s, 10m or 2h.",
         changeable_on_resume=True,
     )
     seed: int | None = row(
@@ -137,15 +137,15 @@ class RunOptions:
         "--rate",
         exclusive_minimum=0,
         metavar="N",
-        help="Maximum number of requests a second.",
+        help="Maximum number of requests a second, on average.",
         limit="rate",
         **RESUMABLE,
     )
     timeout_s: float | None = row(
-        Kind.NUMBER,
+        Kind.DURATION,
         "--timeout",
         exclusive_minimum=0,
-        metavar="SECONDS",
+        metavar="TIME",
         help="Of each request [10].",
         limit="timeout_s",
         **RESUMABLE,

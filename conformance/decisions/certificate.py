@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import to_builtins
 
 from conformance.core.errors import CertificateError, ConformanceError, UsageError
+from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.files import open_regular
 from conformance.core.model import Run
-from conformance.core.outcomes import Outcome
+from conformance.core.outcomes import Outcome, Verdict
 from conformance.decisions.gate import ALL, Decision, Policy, decide, of_tier
 from conformance.journal.journal import NAME as JOURNAL
 from conformance.reports import runjson
@@ -66,12 +67,21 @@ class Certificate:
     """The key id of the signer."""
 
 
+class CertificateRefusal(ConformanceError):
+    """The run certifies nothing. The exit code is that of its verdict, and never that of a success."""
+
+    def __init__(self, problem: str, decision: Decision, *, hint: str) -> None:
+        super().__init__(problem, hint=hint)
+        self.exit_code = decision.exit_code or EXIT_CODES[Verdict.INCOMPLETE]
+
+
 def create_certificate(
     run: Run, directory: Path, key: bytes, *, tier: str, today: str, days: int, password: str = ""
 ) -> bytes:
     """The certificate's bytes for the run in a folder. `key`: an Ed25519 private key (PEM).
 
-    Raises UsageError on a run that certifies nothing, on files that do not agree with each other, and on another key.
+    Raises CertificateRefusal on a run that certifies nothing, UsageError on files that do not agree with each other and
+    on another key.
     """
     from securesystemslib.dsse import Envelope
 
@@ -91,18 +101,19 @@ def create_certificate(
 
 
 def _check(run: Run, tier: str, today: str) -> Decision:
-    hint = "`conformance gate` lists the obstacles"
+    """The decision on a run that may be certified. Raises CertificateRefusal."""
+    decision = decide(run, Policy(tier=tier), today=today)
     if run.observed:
-        raise UsageError("an observed run certifies nothing", hint="run every check")
+        raise CertificateRefusal("an observed run certifies nothing", decision, hint="run every check")
     if run.filtered:
-        raise UsageError("a filtered run certifies nothing", hint="run every check")
+        raise CertificateRefusal("a filtered run certifies nothing", decision, hint="run every check")
     if not run.complete:
         reason = clean(one_line(run.interrupted)) or "it crashed"
-        raise UsageError(f"the run was cut short: {reason}", hint="run it to its end")
-    decision = decide(run, Policy(tier=tier), today=today)
+        raise CertificateRefusal(f"the run was cut short: {reason}", decision, hint="run it to its end")
     if not decision.passed:
         tier_note = "" if tier == ALL else f" in the tier {tier}"
-        raise UsageError(f"the run is {decision.verdict}{tier_note}: {decision.scope.summary}", hint=hint)
+        message = f"the run is {decision.verdict}{tier_note}: {decision.scope.summary}"
+        raise CertificateRefusal(message, decision, hint="`conformance gate` lists the obstacles")
     return decision
 
 

@@ -79,8 +79,8 @@ def changes_between(before: Run, after: Run) -> Changes:
         wider=tuple(_wider(earlier, later)),
         resolved=tuple(cause for cause, is_judged in removed if is_judged),
         unjudged=tuple(cause for cause, is_judged in removed if not is_judged),
-        opened=() if _is_partial(after) else tuple(sorted(_gaps(after) - _gaps(before))),
-        closed=() if _is_partial(before) else tuple(sorted(_gaps(before) - _gaps(after))),
+        opened=() if _is_partial(after, before) else tuple(sorted(_gaps(after) - _gaps(before))),
+        closed=() if _is_partial(before, after) else tuple(sorted(_gaps(before) - _gaps(after))),
         slower=tuple(_slower(before, after)),
         faster=tuple(LatencyChange(c.operation, c.after_ms, c.before_ms) for c in _slower(after, before)),
         notes=tuple(_notes(before, after)),
@@ -98,9 +98,13 @@ def _wider(earlier: _Causes, later: _Causes) -> Iterator[CauseChange]:
             yield replace(cause, operations=tuple(further))
 
 
-def _is_partial(run: Run) -> bool:
-    """Whether a run leaves open what it was not meant to judge, or had no time for."""
-    return bool(run.interrupted or run.observed or run.filtered)
+def _is_partial(run: Run, other: Run) -> bool:
+    """Whether a run leaves open what the other one may have judged: it was not meant to, or had no time for it."""
+    return bool(run.interrupted or run.observed or run.filtered or _is_quicker(run, other))
+
+
+def _is_quicker(run: Run, other: Run) -> bool:
+    return run.depth == "quick" != other.depth
 
 
 def _gaps(run: Run) -> set[str]:
@@ -111,7 +115,7 @@ def _gaps(run: Run) -> set[str]:
 
 def _slower(before: Run, after: Run) -> Iterator[LatencyChange]:
     """None where one of the runs is partial: its load was another one."""
-    if _is_partial(before) or _is_partial(after):
+    if _is_partial(before, after) or _is_partial(after, before):
         return
     for operation, latency in after.traffic.latency.items():
         earlier = before.traffic.latency.get(operation)
@@ -124,13 +128,15 @@ def _notes(before: Run, after: Run) -> Iterator[str]:
         yield "The profile was changed between the two runs."
     if before.suite.contract != after.suite.contract or before.suite.checks != after.suite.checks:
         yield "The suite judged with other checks in the previous run: a new cause may come from a new check."
-    for name, run in (("The previous run", before), ("This run", after)):
+    for name, run, other in (("The previous run", before, after), ("This run", after, before)):
         if run.interrupted:
             yield f"{name} ended early: what it did not judge is neither new nor gone."
         elif run.observed:
             yield f"{name} judged observed traffic: what was not seen is neither new nor gone."
         elif run.filtered:
             yield f"{name} judged only selected checks: what it did not judge is neither new nor gone."
+        elif _is_quicker(run, other):
+            yield f"{name} was asked in quick depth: what that leaves out is neither new nor gone."
 
 
 def _summary(changes: Changes) -> str:

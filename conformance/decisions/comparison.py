@@ -18,6 +18,7 @@ _OUT_OF_SCOPE = (None, Outcome.UNSTATED, Outcome.INAPPLICABLE)
 _MIN_ANSWERS = 5
 """Minimum number of answers of a kind to compare their members."""
 _MEMBER_SHARE = 0.5
+_QUICK = "quick"
 
 
 class Kind(StrEnum):
@@ -89,7 +90,7 @@ class Comparison:
     """Requirement and operation -> the outcome in each environment, None where it has none."""
     operations: tuple[OperationInfo, ...]
     incomparable: tuple[str, ...] = ()
-    """What cannot be compared, where the comparison was forced."""
+    """What cannot be compared, where the comparison was forced or the runs are of several depths."""
     unread: tuple[str, ...] = ()
     """The runs that could not be read, with the reason."""
 
@@ -114,6 +115,7 @@ def compare(
     incomparable = tuple(_incomparable(runs))
     if incomparable and not force:
         raise UsageError(incomparable[0], hint="run them with one version of the suite, or compare with --force")
+    incomparable += tuple(_left_out(runs))
     environments = tuple(
         Environment(
             letter=letter(index),
@@ -151,6 +153,18 @@ def _incomparable(runs: Sequence[Run]) -> Iterator[str]:
             yield f"{letter(index)} was judged by another contract than A: statements and levels may differ"
 
 
+def _left_out(runs: Sequence[Run]) -> Iterator[str]:
+    depths = {run.depth for run in runs}
+    for index, run in enumerate(runs):
+        if run.depth == _QUICK and len(depths) > 1:
+            yield f"{letter(index)} was asked in quick depth: what that leaves out is not compared"
+
+
+def _is_left_out(run: Run, result: Result | None, other: Run) -> bool:
+    """Whether the depth of a run left out a check that the other depth asks for."""
+    return run.depth == _QUICK != other.depth and (result is None or result.outcome is Outcome.UNTESTED)
+
+
 def _cells(runs: Sequence[Run]) -> dict[tuple[str, str], tuple[Outcome | None, ...]]:
     tables = [{row.id: row.operations for row in run.requirements} for run in runs]
     places = dict.fromkeys((name, operation) for table in tables for name in table for operation in table[name])
@@ -167,6 +181,8 @@ def _outcomes(environment: str, first: Run, other: Run) -> Iterator[Difference]:
     reported_places = set()
     for key in {**before, **after}:
         baseline, current = before.get(key), after.get(key)
+        if _is_left_out(first, baseline, other) or _is_left_out(other, current, first):
+            continue
         kind = _kind(baseline, current, profiles_differ=profiles_differ)
         result = current or baseline
         assert result is not None

@@ -121,7 +121,7 @@ def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str 
         scope=scope,
         obstacles=tuple(_obstacles(relevant)),
         reasons=(*(() if suffices else _incompleteness(run)), *_unproven(scope, waivers)),
-        policy=_restrictions(policy),
+        policy=_restrictions(policy, waivers),
         excused=tuple((result, waivers[result.waived_by]) for result in relevant if result.waived_by is not None),
         allowed=allowed,
         waivers=waivers,
@@ -160,7 +160,7 @@ def _of_observed(
         scope=scope,
         obstacles=tuple(new),
         reasons=(),
-        policy=(*_restrictions(policy), *words),
+        policy=(*_restrictions(policy, waivers), *words),
         excused=tuple((result, waivers[result.waived_by]) for result in relevant if result.waived_by is not None),
         fixed=tuple(r for r in relevant if r.outcome is Outcome.PASSED and _is_failed(before.get(_key(r)))),
         waivers=waivers,
@@ -190,7 +190,7 @@ def _verdict(run: Run, policy: Policy, relevant: Sequence[Result], waivers: Sequ
     """The run's own verdict, or a worse one; under a restricting policy, the judge's verdict on the remaining
     results."""
     verdict = _judge(run, policy, relevant, waivers, scope)
-    if _restrictions(policy) and not any(result.cause == LEFT_OUT for result in relevant):
+    if _restrictions(policy, ()) and not any(result.cause == LEFT_OUT for result in relevant):
         return verdict
     return next(candidate for candidate in _WORST_FIRST if candidate in (verdict, run.verdict))
 
@@ -204,15 +204,20 @@ def _judge(run: Run, policy: Policy, relevant: Sequence[Result], waivers: Sequen
     return verdict_of(relevant, waivers, whole=whole, unproven=scope.unproven, tiers=tiers)
 
 
-def _restrictions(policy: Policy) -> tuple[str, ...]:
-    """The restrictions and permissions of a policy, in words."""
+def _restrictions(policy: Policy, waivers: Sequence[Waiver]) -> tuple[str, ...]:
+    """The restrictions and permissions of a policy, in words.
+
+    `waivers`: with their states, the policy's last. One that has expired permits nothing, and is not counted.
+    """
     words = []
     if policy.tier != ALL:
         words.append(f"only the tier {policy.tier} counts")
     if policy.allow_incomplete:
         words.append(f"allowed to stay open: {', '.join(sorted(policy.allow_incomplete))}")
-    if count := len(policy.waivers):
-        issues = ", ".join(sorted(waiver.issue for waiver in policy.waivers))
+    further = waivers[len(waivers) - len(policy.waivers) :] if waivers else policy.waivers
+    issues_of_waivers = sorted(waiver.issue for waiver in further if waiver.state != "expired")
+    if count := len(issues_of_waivers):
+        issues = ", ".join(issues_of_waivers)
         words.append(f"{count} further waiver{'s' if count > 1 else ''}: {issues}")
     return tuple(words)
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from conformance.core.model import Result, Run, Waiver
-from conformance.core.outcomes import WAIVED
+from conformance.core.outcomes import WAIVED, Verdict
 from conformance.decisions.gate import ALL, REGRESSIONS, Decision, Obstacle
 from conformance.reports.shaping.grouping import SYMBOLS, waiver_text
 from conformance.reports.shaping.text import console_text, one_line, plural
@@ -130,6 +130,9 @@ def answer(decision: Decision, run: Run) -> str:
     parts = [f"{mark}: {statement}: {decision.scope.summary}"]
     if decision.policy:
         parts.append(f"under a policy: {'; '.join(decision.policy)}")
+    if not decision.passed and decision.verdict is Verdict.CONFORMANT and decision.reasons:
+        others = f", and {len(decision.reasons) - 1} more" if len(decision.reasons) > 1 else ""
+        parts.append(f"{decision.reasons[0]}{others}")
     if decision.baseline:
         worse = sum(obstacle.kind in REGRESSIONS for obstacle in decision.obstacles)
         parts.append(f"{plural(worse, 'result')} worse than in the baseline")

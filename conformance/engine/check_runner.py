@@ -14,6 +14,8 @@ from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
+from conformance.checks.support.equal_calls import equal_call, is_about_equal_call
+from conformance.checks.support.lost_answers import examine_loss
 from conformance.checks.support.registry import Instance, cause_of
 from conformance.checks.support.signals import Inapplicable, Inconclusive, Signal, Violation
 from conformance.client.fixtures import NotSent
@@ -35,7 +37,7 @@ _START_NUMBERS = count(1)
 _MAX_ATTEMPTS = 9
 """At most this many attempts of one check, while lost answers make its result uncertain."""
 _MAX_OLD_CODES = 3
-"""The same, while authorization codes or tickets may have expired that waited for the target's pace."""
+"""The same, while codes, tickets or keys may have expired that waited for their turn, or calls at once were limited."""
 _MAX_RENEWALS = 2
 """The same, while fixtures that all reads share may have ended."""
 _UNCERTAIN_OUTCOMES = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
@@ -43,8 +45,10 @@ _REDACTED_FIELDS = ("message", "expected", "observed", "reproduce", "cause", "fa
 """Members of a result that may hold text of the target or of the profile."""
 _TRUNCATED_FIELDS = frozenset({"message", "expected", "observed"})
 _MAX_LENGTH = 4096
-_VOLATILE_TEXT = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]*\d|[\w-]*-\d+\b")
-"""Text that differs between two runs of the same failure: ids, numbers, names with a counter."""
+_VOLATILE_TEXT = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]{0,99}\d|[\w-]{0,99}-\d+\b")
+"""Text that differs between two runs of the same failure: ids, numbers, names with a counter.
+
+Bounded, since the target decides how long one word of `observed` is: the time would grow with its square."""
 
 
 async def run(instance: Instance, runtime: Runtime) -> Result:
@@ -61,27 +65,31 @@ async def run(instance: Instance, runtime: Runtime) -> Result:
 
 
 async def _run_until_certain(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
-    """Runs the check, each time with new fixtures, until no lost answer and no old code or ticket leaves doubt.
+    """Runs the check, each time with new fixtures, until no lost answer and no old code, ticket or key leaves doubt.
 
     A fixture that all reads share may end within a run, as carts do: then they share another one.
     """
     for attempt in range(1, _MAX_ATTEMPTS + 1):
-        case = Case(runtime, instance.operation)
+        case = Case(runtime, instance.operation, is_repeated=attempt > 1)
         result = await _run_once(instance, case)
         if result.outcome not in _UNCERTAIN_OUTCOMES:
             return result, case
         is_lost = any(answer.possibly_applied for answer in case.answers)
-        if not (is_lost or case.expired_code_s):
-            renewals = [runtime.fixtures.renew_shared(*item) for item in case.missing_fixtures.items()]
+        if not (is_lost or case.doubts.are_about_time):
+            renewals = [runtime.fixtures.renew_shared(*item) for item in case.doubts.missing_fixtures.items()]
             if attempt > _MAX_RENEWALS or not any(renewals):
                 return result, case
             continue
         if not is_lost and attempt == _MAX_OLD_CODES:
             break
+        if case.doubts.expired_code_s:
+            runtime.fixtures.drop_batches()
+    if not (is_lost or case.doubts.expired_code_s):
+        return result, case
     reason = (
         "answers were lost, so that a request may have taken effect twice"
         if is_lost
-        else f"a code or ticket was {case.expired_code_s:.0f} s old before the pace of the target let it through"
+        else f"a code, ticket or new resource was {case.doubts.expired_code_s:.0f} s old before the pace let it through"
     )
     message = f"{reason}: {result.message}"
     return replace(result, outcome=Outcome.INCONCLUSIVE, message=message, signature=""), case
@@ -116,10 +124,10 @@ async def _run_once(instance: Instance, case: Case) -> Result:
             raise MissingFact("idempotency", f"{instance.operation.id} must be called with an idempotency key")
         arguments = () if instance.check.cases is None else (instance.value,)
         await instance.check.function(case, *arguments)
-    except Violation as signal:
-        return _violation_result(blank, signal, instance.check.rests_on)
-    except Inconclusive as signal:
-        return _signal_result(blank, Outcome.INCONCLUSIVE, signal, cause=signal.cause)
+    except (Violation, Inconclusive) as signal:
+        if isinstance(signal, Inconclusive):
+            await examine_loss(case, signal)
+        return _judgement(blank, case, signal, instance.check.rests_on)
     except (MissingFact, NotSent, FixtureError, BudgetExhausted) as obstacle:
         return _incomplete_result(replace(blank, exchanges=_exchange_ids(case.answers)), case.profile, obstacle)
     except Inapplicable as signal:
@@ -136,6 +144,14 @@ async def _run_once(instance: Instance, case: Case) -> Result:
     if not case.answers:
         return replace(blank, outcome=Outcome.UNTESTED, message="nothing was sent")
     return replace(blank, outcome=Outcome.PASSED, exchanges=_exchange_ids(case.answers))
+
+
+def _judgement(blank: Result, case: Case, signal: Violation | Inconclusive, rests_on: str) -> Result:
+    if is_about_equal_call(case, signal):
+        return _incomplete_result(blank, case.profile, equal_call(signal.message))
+    if isinstance(signal, Violation):
+        return _violation_result(blank, signal, rests_on)
+    return _signal_result(blank, Outcome.INCONCLUSIVE, signal, cause=signal.cause)
 
 
 def blank_result(instance: Instance, level: Level, rerun_command: str) -> Result:
@@ -196,7 +212,8 @@ def _violation_result(blank: Result, signal: Violation, rests_on: str) -> Result
     outcome = Outcome.FAILED if binding else Outcome.WARNED
     explanation = signal.explanation or (f"effect:{rests_on}:{blank.operation}" if rests_on else "")
     result = _signal_result(replace(blank, level=level, kind=signal.kind), outcome, signal, cause=explanation)
-    deviation = (signal.identity,) if signal.identity else (result.expected, _VOLATILE_TEXT.sub("#", result.observed))
+    observed = _VOLATILE_TEXT.sub("#", result.observed[:_MAX_LENGTH])
+    deviation = (signal.identity,) if signal.identity else (result.expected, observed)
     identity = "|".join((result.check, result.operation, result.case, *deviation))
     return replace(result, signature=hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:12])
 

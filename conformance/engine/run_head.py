@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from conformance.checks.support.registry import Instance, check_set_digest
 from conformance.contract import Contract
@@ -60,6 +61,7 @@ def run_head(
         exclusions={clean(key): clean(reason) for key, reason in session.profile.exclusions.items()},
         provokes=session.profile.rate_limit.provoke,
         answer_schemas={operation.id: operation.response_schema for operation in session.contract.all},
+        unverified=not session.profile.tls.verify and urlsplit(session.profile.base_url).scheme == "https",
         further_members=session.profile.answers.further_members,
         waivers=tuple(session.profile.waivers),
         shard=Shard(number + 1, shards, len(all_ids), clean(selection)) if shards > 1 else None,

@@ -23,6 +23,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 _GRACE_S: Final = 0.5
 """Seconds to wait, after the deadline, for a loop that is busy with one answer."""
+_SPARE_LANES: Final = 192
+"""Lanes in addition to the concurrency, for checks that wait: for a fixture, a back-off, or their turn of a control."""
+_FEW_SPARE_LANES: Final = 16
+"""The same, where the run may end early: what began and was not finished is evidence that was paid for and lost."""
+_SPARE_LANES_A_PLACE: Final = 12
+_LANES_A_SECOND: Final = 2.0
+"""At most this many lanes for each request in flight, and for each request a second. What a check sends first rests on
+fixtures that it has: with more lanes they would be tens of seconds old before its turn, and might have ended. With
+fewer, negatives of one operation are less often under way together, and share fewer controls."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,13 @@ class Job(Generic[R, T]):
 
 class EngineShutdown(Exception):
     """The engine ended before this job had a result; the message is the reason."""
+
+
+def lane_count(concurrency: int, rate: float | None, chains: int, *, may_end_early: bool) -> int:
+    """The number of checks that are under way at once. `rate`: requests a second; `chains`: of long sequences."""
+    spare = _FEW_SPARE_LANES if may_end_early else min(_SPARE_LANES, _SPARE_LANES_A_PLACE * concurrency)
+    lanes = concurrency + max(_FEW_SPARE_LANES, spare)
+    return chains + (lanes if rate is None else min(lanes, max(_FEW_SPARE_LANES, int(_LANES_A_SECOND * rate))))
 
 
 class Engine(Generic[R, T]):

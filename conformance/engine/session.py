@@ -28,7 +28,7 @@ from conformance.engine.first_failure import Alarm
 from conformance.engine.open_context import load_sender, open_context
 from conformance.engine.options import RunPart, new_seed, run_name, utc_timestamp
 from conformance.engine.run_head import profile_path, run_head
-from conformance.engine.scheduler import Engine, Job
+from conformance.engine.scheduler import Engine, Job, lane_count
 from conformance.journal.journal import NAME, Journal, MemoryJournal
 from conformance.journal.lines import (
     CheckConcluded,
@@ -45,14 +45,10 @@ from conformance.judge.assemble import Assembly, assemble
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
 from conformance.profile.overrides import override_limits
-from conformance.profile.secrets import resolve_secret
+from conformance.profile.secrets import resolve_secrets
 from conformance.profile.shares import remove_used, share_of
 
 _WHOLE_RUN: Final = RunPart()
-_SPARE_LANES: Final = 192
-"""Lanes in addition to the concurrency, for checks that wait: for a fixture, a back-off, or their turn of a control."""
-_FEW_SPARE_LANES: Final = 16
-"""The same, where the run may end early: what began and was not finished is evidence that was paid for and lost."""
 _LINES_AHEAD: Final = 40
 _PAUSE_AHEAD_S: Final = 0.002
 """Lines that are read at a time, in about a millisecond, and the pause after them."""
@@ -91,8 +87,7 @@ class Session:
         self.started_at = utc_timestamp()
         self._start_monotonic = time.monotonic()
         self._new_directories: list[Path] = []
-        credentials = {} if part.dry_run else self.profile.credentials
-        self.keys = part.keys or {name: resolve_secret(credential) for name, credential in credentials.items()}
+        self.keys = part.keys or resolve_secrets({} if part.dry_run else self.profile.credentials)
         self.secrets = secrets_of(self.profile, self.contract, self.keys)
         self.unreachable: Unreachable | None = None
         """Why nothing can be sent; the run is reported nevertheless."""
@@ -287,7 +282,7 @@ class Session:
                 yield runtime
 
         chains = [instance for instance in chosen if instance.check.chain]
-        lanes = self.concurrency + len(chains) + (_FEW_SPARE_LANES if self.may_end_early else _SPARE_LANES)
+        lanes = lane_count(self.concurrency, self.profile.limits.rate, len(chains), may_end_early=self.may_end_early)
         self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, remaining_s=remaining_s)
         self._engine.start()
         leading = [] if self.may_end_early else chains

@@ -92,6 +92,8 @@ class RunStarted(_Line, frozen=True, tag="run"):
     """Whether the profile allows provoking a rate limit."""
     answer_schemas: Mapping[str, str] = {}
     """operationId -> the interface's name of the schema of its 200."""
+    unverified: bool = False
+    """Whether the target is called over TLS and the profile says not to verify its certificate."""
     further_members: str = ""
     """The profile's word on members that schemas do not name: `allowed`, `never`, or empty."""
     laws: LawFacts | None = None

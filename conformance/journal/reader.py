@@ -34,7 +34,7 @@ def read_with_places(path: Path) -> Iterator[tuple[Line, Place]]:
                 if len(text) > LONGEST_LINE or (len(text) >= _CHUNK and not text.startswith(b"{")):
                     raise JournalError(f"line {number} is too long for a journal", where=str(path))
                 if invalid_line:  # it was not the last one
-                    raise JournalError(f"line {invalid_line} is no JSON", where=str(path))
+                    raise _damage(path, invalid_line)
                 place, offset = Place(path, offset, len(text)), offset + len(text)
                 if not text.strip():
                     blank_count += 1
@@ -48,9 +48,15 @@ def read_with_places(path: Path) -> Iterator[tuple[Line, Place]]:
                     continue
                 yield line, place
             if invalid_line and text.endswith(b"\n"):
-                raise JournalError(f"line {invalid_line} is no JSON", where=str(path))
+                raise _damage(path, invalid_line)
     except OSError as error:
         raise JournalError(error.strerror or "cannot be read", where=str(path)) from None
+
+
+def _damage(path: Path, number: int) -> JournalError:
+    """The error for a line that is no JSON. Only the last one may be: a run that was killed writes part of it."""
+    hint = "a run writes whole lines, and reports and --resume need them: restore the file from a copy, or run again"
+    return JournalError(f"line {number} is no JSON", where=str(path), hint=hint)
 
 
 def _read_texts(file: BinaryIO) -> Iterator[bytes]:

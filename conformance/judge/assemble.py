@@ -91,7 +91,9 @@ def _run(fold: JournalFold) -> Run:
     results = with_waivers(results, waivers, unproven)
     whole = not interrupted and not head.filtered and not is_partial and not head.observed
     depth = OBSERVED if head.observed else head.depth
-    tiers = tiers_of(results, requirements, operations, waivers, proven, whole=whole, depth=depth)
+    tiers = tiers_of(
+        results, requirements, operations, waivers, proven, whole=whole, depth=depth, unverified=head.unverified
+    )
     cells = coverage(exchanges, [operation.id for operation in operations])
     return Run(
         suite=head.suite,
@@ -102,7 +104,7 @@ def _run(fold: JournalFold) -> Run:
         finished_at=ends.finished_at,
         complete=not interrupted,
         verdict=verdict_of(results, waivers, whole=whole, unproven=unproven, tiers=tiers),
-        scope=scope_of(results, requirements, operations, proven, depth),
+        scope=scope_of(results, requirements, operations, proven, depth, unverified=head.unverified),
         tiers=tiers,
         counts=counts_of(results),
         requirements=requirement_rows(requirements, results),
@@ -114,6 +116,7 @@ def _run(fold: JournalFold) -> Run:
         waivers=waivers,
         filtered=head.filtered,
         depth=head.depth,
+        unverified=head.unverified,
         interrupted=interrupted,
         created=created_resources(fold.resources),
         causes=with_places(causes_of(results, requirements), requirements, head.profile.lines),

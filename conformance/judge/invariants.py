@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from conformance.client.redaction.header_credentials import AuthorizationForm
 from conformance.client.request import NO_BODY
-from conformance.client.response import GATEWAY, NO_VALUE, Answer
+from conformance.client.response import GATEWAY, LAST_ATTEMPT, NO_VALUE, Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.model import STATUSES, Finding
@@ -24,6 +24,7 @@ from conformance.core.outcomes import Level
 from conformance.judge.leaks import find_leaks
 from conformance.judge.validators import Validators
 from conformance.profile.model import Profile
+from conformance.profile.render import placeholders
 
 ERROR_SCHEMA: Final = "PublicErrorResponse"
 SHAPE_CODE: Final = "shape"
@@ -52,10 +53,15 @@ class Invariants:
         self._meta_null = profile.schemas.meta_null
         self._fresh_headers = profile.answers.fresh_headers
         self._closed_answers = profile.answers.further_members == "never"
+        self._names_in_body = {
+            name: frozenset(name for name in placeholders(facts.body) if name.partition(".")[0] in profile.fixtures)
+            for name, facts in profile.operations.items()
+        }
+        """By operation: the placeholders of fixtures in its body."""
         self._seen_values: dict[tuple[str, str], str] = {}
         self._authorization_form = AuthorizationForm(profile.authorization.format)
         self._invariants: tuple[tuple[str, Callable[[Answer], bool], Callable[[Answer], Findings]], ...] = (
-            ("STA-1", _has_answer, self._status_declared),
+            ("STA-1", _is_status_due, self._status_declared),
             ("STA-2", _is_success, self._success_is_200),
             ("ENV-1", _has_body, self._is_json),
             ("ENV-2", lambda a: _judgeable(a) and a.request.operation.data_shape == "object", self._data_object),
@@ -80,6 +86,10 @@ class Invariants:
 
     def _status_declared(self, answer: Answer) -> Findings:
         status = answer.status
+        if status is None:
+            message = "a call was not answered in any attempt, while its control was, right before"
+            yield Finding("STA-1", "no-answer", message)
+            return
         if status in STATUSES or status in GATEWAY or 200 <= (status or 0) < 300:
             return
         yield Finding("STA-1", f"status:{status}", f"answered {status}, which the interface does not declare")
@@ -177,7 +187,26 @@ class Invariants:
             if location := _place(answer, value, headers=False):
                 description = f"the error repeats the {name.rpartition('.')[2]} ({name}), in {location}"
                 yield Finding("ERR-2", "secret", description, Level.RECOMMENDED)
-                break
+                return
+        for name, value in self._unsent_secrets(answer):
+            if location := _place(answer, value):
+                description = f"the error reveals the {name.rpartition('.')[2]} ({name}), not sent, in {location}"
+                yield Finding("ERR-2", "secret", description, Level.RECOMMENDED)
+                return
+
+    def _unsent_secrets(self, answer: Answer) -> list[tuple[str, str]]:
+        """The fixture values of the good body of a call without API key that this request does not have.
+
+        They are what the caller proves itself with, such as a ticket, under whatever name the profile has for them.
+        """
+        request = answer.request
+        if request.operation.auth == "api_key":
+            return []
+        texts = _texts_of(answer.sent_body, _value_of(answer.sent_body))
+        sent = f"{answer.url} {unquote(answer.url)} {texts}".casefold()
+        names = self._names_in_body.get(request.operation.id, frozenset()) & request.scope.keys()
+        values = [(name, request.scope[name]) for name in sorted(names)]
+        return [(n, v) for n, v in values if isinstance(v, str) and len(v) >= _MIN_SECRET and v.casefold() not in sent]
 
     def _retry_after(self, answer: Answer) -> Findings:
         value = answer.header("Retry-After")
@@ -324,13 +353,19 @@ def _has_answer(answer: Answer) -> bool:
     return answer.status is not None
 
 
+def _is_status_due(answer: Answer) -> bool:
+    return _has_answer(answer) or answer.purpose == LAST_ATTEMPT
+
+
 def _is_success(answer: Answer) -> bool:
     return answer.status is not None and 200 <= answer.status < 300
 
 
 def _has_body(answer: Answer) -> bool:
-    """Whether there is a JSON text to judge; errors without one belong to ERR-1."""
-    return (answer.ok and not answer.is_unread) or (_is_error(answer) and isinstance(answer.value, dict))
+    """Whether there is a JSON text to judge, or one that was cut off; errors without one belong to ERR-1."""
+    if answer.ok:
+        return answer.truncated or not answer.is_unread
+    return _is_error(answer) and isinstance(answer.value, dict)
 
 
 def _judgeable(answer: Answer) -> bool:

@@ -11,6 +11,8 @@ from conformance.core.outcomes import JUDGED_OUTCOMES, OPEN_OUTCOMES, Level, Out
 
 OBSERVED = "observed"
 """The purpose of an exchange that the suite did not send, and the word for a run of such exchanges."""
+UNVERIFIED = "certificate not verified"
+"""Stands in the summary of each scope, which no report leaves out."""
 _CONTROL_PURPOSES = ("control", "control again", OBSERVED)
 
 
@@ -35,10 +37,12 @@ def scope_of(
     operations: Sequence[OperationInfo],
     proven: Collection[str],
     depth: str = "standard",
+    *,
+    unverified: bool = False,
 ) -> Scope:
     """The scope of a verdict on these operations. `results` are those of the operations, with their waivers.
 
-    `depth`: of the run, or `observed` for a run that sent nothing.
+    `depth`: of the run, or `observed` for a run that sent nothing. `unverified`: the target's certificate was not.
     """
     names = {operation.id for operation in operations}
     states = dict(_states(results, requirements, names))
@@ -65,6 +69,7 @@ def scope_of(
                 *([f"{waived} waived"] if waived else []),
                 *([f"{len(gaps)} open"] if gaps else []),
                 *({"standard": [], OBSERVED: [OBSERVED]}.get(depth, [f"{depth} depth"])),
+                *([UNVERIFIED] if unverified else []),
             ]
         ),
     )

@@ -173,6 +173,7 @@ def tiers_of(
     *,
     whole: bool,
     depth: str = "standard",
+    unverified: bool = False,
 ) -> dict[str, Tier]:
     """The verdict of each stability label alone, with its scope."""
     tiers = {}
@@ -183,6 +184,7 @@ def tiers_of(
             [operation for operation in operations if operation.stability == name],
             proven,
             depth,
+            unverified=unverified,
         )
         verdict = verdict_of(tier_results, waivers, whole=whole, unproven=scope.unproven)
         tiers[name] = Tier(verdict, counts_of(tier_results), scope)

@@ -31,5 +31,6 @@ __all__ = [
     "structure",
     "subschema",
     "urls",
+    "variables",
     "waivers",
 ]

@@ -9,6 +9,7 @@ from typing import Annotated
 from conformance.profile.facts import (
     Acceptance,
     Algorithms,
+    ApiKeyCase,
     BadCredential,
     Carrier,
     Count,
@@ -30,6 +31,7 @@ from conformance.profile.facts import (
     KeyFormat,
     KeyParts,
     MediaRange,
+    MemberPointer,
     MissingKey,
     NonceUse,
     OperationId,
@@ -71,6 +73,7 @@ class Authorization:
         ),
     ] = ""
     scheme_case: Annotated[SchemeCase, fact("Whether the case of the scheme's letters counts.", exclusion=True)] = ""
+    key_case: Annotated[ApiKeyCase, fact("Whether the case of an API key's letters counts.", exclusion=True)] = ""
     public: Annotated[
         BadCredential,
         fact("What a public operation does with the header of an unknown key: nothing, or 401.", exclusion=True),
@@ -128,7 +131,7 @@ class Idempotency:
 
     carrier: Annotated[Carrier, fact("Where a request carries the key.")]
     name: Annotated[Text, fact("The header's or query parameter's name.")] = ""
-    pointer: Annotated[Pointer, fact("The place of the key in the JSON body.")] = ""
+    pointer: Annotated[MemberPointer, fact("The place of the key in the JSON body.")] = ""
     format: Annotated[KeyFormat, fact("The format of a key. Default: any.")] = ""
     """`uuid`, `any`, `pattern` (then `pattern` is a regular expression), or empty where not stated."""
     pattern: str = ""
@@ -167,7 +170,7 @@ class Idempotency:
 @dataclass(frozen=True, slots=True)
 class Identity:
     scopes: Annotated[
-        Pointer, fact("In the answer: where the scopes of the calling key are shown, by the interface's names.")
+        MemberPointer, fact("In the answer: where the scopes of the calling key are shown, by the interface's names.")
     ] = ""
 
 
@@ -175,7 +178,7 @@ class Identity:
 class SortOrder:
     """The order that one value of sort means; no pointer: an order of the target's own, such as relevance."""
 
-    by: Annotated[Pointer, fact("In an item: what the items are ordered by.")] = ""
+    by: Annotated[MemberPointer, fact("In an item: what the items are ordered by.")] = ""
     order: Annotated[Order, fact("From the smallest, or from the largest.")] = "ascending"
 
 
@@ -186,9 +189,9 @@ class Search:
     page_size_min: Annotated[Count | None, fact("The smallest pageSize.")] = None
     page_size_max: Annotated[Count | None, fact("The largest pageSize.")] = None
     stable_sort: Annotated[bool | None, fact("The order does not change between two requests.")] = None
-    item_id: Annotated[Pointer, fact("In an item: its identifier.")] = ""
-    item_category: Annotated[Pointer, fact("In an item: the value that category filters.")] = ""
-    item_merchant: Annotated[Pointer, fact("In an item: the value that merchant filters.")] = ""
+    item_id: Annotated[Pointer | None, fact("In an item: its identifier; empty: the item is one.")] = None
+    item_category: Annotated[MemberPointer, fact("In an item: the value that category filters.")] = ""
+    item_merchant: Annotated[MemberPointer, fact("In an item: the value that merchant filters.")] = ""
     category: Annotated[str, fact("A value that some, but not all, products have.")] = ""
     merchant: Annotated[str, fact("A value that some, but not all, products have.")] = ""
     page_size_above: Annotated[
@@ -198,6 +201,10 @@ class Search:
         PageSizeTreatment, fact("What happens below page_size_min: 400, or page_size_min is used.")
     ] = ""
     past_the_end: Annotated[PastTheEnd, fact("What a page after the last one is: an empty list, 400 or 404.")] = ""
+    page_max: Annotated[
+        Count | None,
+        fact("Up to this page, with any pageSize, a page past the end is as stated; a larger one may be refused."),
+    ] = None
     empty_q: Annotated[EmptyText, fact("What an empty q is: 400, or a search that finds everything or nothing.")] = ""
     q_max: Annotated[Count | None, fact("The longest q, in characters; a longer one is answered 400.")] = None
     unknown_category: Annotated[
@@ -218,11 +225,11 @@ class Search:
         UnknownValue, fact("What a sort, locale or market outside these lists is: 400, or as if it were another.")
     ] = ""
     cursor: Annotated[
-        Pointer,
+        MemberPointer,
         fact("In the answer: the next page's cursor, text or a number; absent, null or empty on the last page."),
     ] = ""
     cursor_parameter: Annotated[
-        Text, fact("The name of the query parameter that takes a cursor, in place of page, with the rest of the query.")
+        Text, fact("The parameter that takes a cursor, in place of page or beside it, with the rest of the query.")
     ] = ""
 
 
@@ -247,10 +254,10 @@ class Tenancy:
         ForeignStatus | None, fact("The status for an object of another installation, and for a key of another one.")
     ] = None
     installation_in_identity: Annotated[
-        Pointer, fact("In the answer of getApiKeyIdentity: what names the installation.")
+        MemberPointer, fact("In the answer of getApiKeyIdentity: what names the installation.")
     ] = ""
     installation_in_readiness: Annotated[
-        Pointer, fact("In the answer of getInstallationCredentialReadiness: what names the installation.")
+        MemberPointer, fact("In the answer of getInstallationCredentialReadiness: what names the installation.")
     ] = ""
 
 
@@ -298,14 +305,14 @@ Signs = Annotated[tuple[Effect, ...], one_or_several()]
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    id: Annotated[Pointer, fact("In the answer to create: the id.")] = ""
+    id: Annotated[MemberPointer, fact("In the answer to create: the id.")] = ""
     patch: Annotated[TemplateTable | None, fact("The body of PATCH: the members that it changes.")] = None
     kept: Annotated[Pointers, fact("In both answers: members that PATCH does not change.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    provoke: Annotated[bool, fact("A burst may be sent, last and alone.")] = False
+    provoke: Annotated[bool, fact("A burst may be sent, last and alone, also above `limits.rate`.")] = False
     credential: Annotated[CredentialName, fact("One of [credentials].")] = ""
     max_requests: Annotated[Count, fact("In one burst, for one operation.")] = 60
     limit: Annotated[Count | None, fact("Number of requests accepted in `window_s`.")] = None
@@ -372,14 +379,14 @@ class OAuth:
         fact("A failed exchange, such as one with a wrong verifier, uses it up; or what must be wrong for that."),
     ] = None
     status: Annotated[ExchangeStatuses, fact("The status of each failure.")] = field(default_factory=ExchangeStatuses)
-    code_verifier: Annotated[Pointer, fact("In the request's body.")] = ""
-    code: Annotated[Pointer, fact("In the request's body.")] = ""
-    client_id_member: Annotated[Pointer, fact("In the request's body.")] = ""
-    redirect_uri_member: Annotated[Pointer, fact("In the request's body.")] = ""
-    access_token: Annotated[Pointer, fact("In the answer.")] = ""
-    token_type: Annotated[Pointer, fact("In the answer.")] = ""
+    code_verifier: Annotated[MemberPointer, fact("In the request's body.")] = ""
+    code: Annotated[MemberPointer, fact("In the request's body.")] = ""
+    client_id_member: Annotated[MemberPointer, fact("In the request's body.")] = ""
+    redirect_uri_member: Annotated[MemberPointer, fact("In the request's body.")] = ""
+    access_token: Annotated[MemberPointer, fact("In the answer.")] = ""
+    token_type: Annotated[MemberPointer, fact("In the answer.")] = ""
     token_type_value: Annotated[Text, fact("The token type as the answer spells it.")] = ""
-    expires_in: Annotated[Pointer, fact("In the answer: the token's lifetime.")] = ""
+    expires_in: Annotated[MemberPointer, fact("In the answer: the token's lifetime.")] = ""
     token_lifetime_s: Annotated[Positive | None, fact("The lifetime of a token, in seconds.")] = None
 
     @property

@@ -106,6 +106,13 @@ Pointer = Annotated[
     describe_values("a JSON pointer (RFC 6901), such as /data/id"),
     _placeholders("never"),
 ]
+MemberPointer = Annotated[
+    str,
+    Meta(pattern="^(/([^~/]|~[01])*)+$"),
+    describe_values("a JSON pointer (RFC 6901) of a member, such as /data/id"),
+    _placeholders("never"),
+]
+"""Not the whole value, whose pointer is the empty text: that stands for what is not stated."""
 Pointers = tuple[Pointer, ...]
 Members = Mapping[str, Pointer]
 Strings = Mapping[str, str]
@@ -146,6 +153,7 @@ Tier = Annotated[str, _one_of("stable", "candidate", "all")]
 Carrier = Annotated[str, _one_of("header", "query", "body")]
 MissingKey = Annotated[str, _one_of("refused", "accepted")]
 OtherFormat = Annotated[str, _one_of("refused", "accepted")]
+ApiKeyCase = Annotated[str, _one_of("sensitive", "any")]
 KeyCase = Annotated[str, _one_of("sensitive", "insensitive")]
 InFlight = Annotated[str, _one_of("waits", "conflict")]
 KeyParts = tuple[Annotated[str, _one_of("credential", "installation", "operation", "path")], ...]

@@ -21,6 +21,7 @@ from conformance.profile.secret_exposure import exposure_problems
 from conformance.profile.source import raise_first, read_toml
 from conformance.profile.structure import structure_problems
 from conformance.profile.substitute import Substitution
+from conformance.profile.variables import require_known_variables, variable_names
 
 _MAX_DEPTH = 200
 """Maximum nesting of tables and arrays: deeper ones exceed the recursion limit of the functions that read them."""
@@ -29,9 +30,13 @@ _MAX_DEPTH = 200
 def load_profile(
     path: str | Path, *, base_url: str | None = None, variables: Mapping[str, str] | None = None
 ) -> Profile:
-    """The profile in a TOML file, with `base_url` and `variables` in place of its own. Raises ProfileError."""
+    """The profile in a TOML file, with `base_url` and `variables` in place of its own.
+
+    Raises ProfileError; also for a variable that it does not know.
+    """
     path = Path(path)
     text, document = read_toml(path)
+    require_known_variables(variables or (), variable_names(document))
     return _load(document, text=text, directory=path.parent, path=path, base_url=base_url, variables=variables)
 
 

@@ -65,7 +65,7 @@ class Limits:
     """`--limit NAME=VALUE` overrides each."""
 
     timeout_s: Annotated[Positive, fact("For one request, in seconds.")] = 10.0
-    rate: Annotated[Positive | None, fact("Maximum number of requests a second.")] = None
+    rate: Annotated[Positive | None, fact("Maximum number of requests a second, on average.")] = None
     max_requests: Annotated[Count, fact("Maximum number in one run.")] = 50_000
     depth: Annotated[Depth, fact("How much a run asks: a quick one some 600 requests, and it is never conformant.")] = (
         "standard"
@@ -211,3 +211,7 @@ class Profile:
     absent_credentials: Mapping[str, Credential] = field(default_factory=dict)
     """Name -> facts of a credential that does not exist, as the profile says."""
     waivers: Annotated[tuple[Waiver, ...], fact("Accepted failures.", placeholders="never", exclusion=False)] = ()
+
+    def visible_after_s(self, operation_id: str) -> float:
+        """Seconds until an effect of a call of this operation, or its object, is visible; 0.0 where none are stated."""
+        return max((sign.within_s or 0.0 for sign in self.effects.get(operation_id, ())), default=0.0)

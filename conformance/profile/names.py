@@ -43,13 +43,15 @@ def _provider_problems(key: Key, table: Mapping[str, Any], states: Mapping[str, 
 def _foreign_problems(key: Key, table: Mapping[str, Any]) -> Iterator[Problem]:
     if table.get("foreign") is False and key[-1] == FOREIGN:
         yield Problem((*key, "foreign"), f"is false in the state {FOREIGN!r}", "give the state another name")
+    hint = "state values, http, command or python"
     if table.get("foreign"):
         for provider in ("call", "from"):
             if provider in table:
-                hint = "state values, http, command or python"
                 yield Problem(
                     (*key, "foreign"), f"is stated beside {provider}: the suite makes its own resources", hint
                 )
+    elif key[-1] == FOREIGN and "call" in table:
+        yield Problem((*key, "call"), f"makes an own resource of the suite, in the state {FOREIGN!r}", hint)
 
 
 def _origin_problems(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 from conformance.contract import Contract
 from conformance.profile.behavior import scheme_of
@@ -25,9 +25,12 @@ from conformance.profile.source import Key, Problem, nearest
 from conformance.profile.structure import as_list
 from conformance.profile.waivers import waiver_problems
 
+_LISTS: Final = (("answers", "fresh_headers"), ("bodies", "media_types"), ("search", "locales"), ("search", "markets"))
+
 Document = Mapping[str, Any]
 _URL_START = re.compile(r"https?://[^/\s]|\{[^{}.]+\.[^{}]+\}")
 """A fixture's member may be a whole URL, which is validated when it is called."""
+_MOST_REQUESTS = 2**32
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MANAGED_HEADERS = frozenset(
     {"authorization", "connection", "content-length", "content-type", "host", "transfer-encoding"}
@@ -41,10 +44,12 @@ def rule_problems(document: Document, *, directory: Path, contract: Contract) ->
     if trouble := proxy_trouble(document.get("limits", {}).get("proxy", "")):
         yield Problem(("limits", "proxy"), trouble)
     yield from reference_problems(document, contract, directory=directory)
+    yield from _certificates(document, directory)
     yield from _authorization(document)
     yield from _idempotency(document)
     yield from _operations(document, contract)
     yield from _schema_names(document, contract)
+    yield from _empty_lists(document)
     yield from _search(document, contract)
     yield from _rate_limit(document)
     yield from _oauth(document)
@@ -65,6 +70,10 @@ def base_url_trouble(url: str) -> str:
         return f"{url!r} must have no query and no fragment"
     if parts.username is not None:
         return "the URL must hold no user name or password"
+    if re.search(r"%(?![0-9A-Fa-f]{2})", parts.path):
+        return f"{url!r} must have no percent sign that escapes nothing: write %25 for one"
+    if any(segment in (".", "..") for segment in unquote(parts.path).split("/")):
+        return f"{url!r} must have no segment . or .., which a client takes away"
     if re.search(r"/api/v1/?$", parts.path):
         return f"{url!r} must end before /api/v1"
     return ""
@@ -78,12 +87,21 @@ def url_trouble(url: str) -> str:
     except ValueError:
         usable = False
     if not usable or re.search(r"[\s\x00-\x1f\\]", url):
-        return f"{_mask_credentials(url)!r} is not an http or https URL"
+        return f"{_mask_credentials(url)!r} is not an http or https URL{_scheme_hint(url)}"
     try:
         str(parts.hostname).encode("idna")
     except UnicodeError:
         return f"{_mask_credentials(url)!r} has a host that is no valid name: each label has 1 to 63 characters"
     return ""
+
+
+def _scheme_hint(url: str) -> str:
+    """The URL with its scheme, where that is all that lacks."""
+    if not re.fullmatch(
+        r"(localhost|[\w-]+(\.[\w-]+)+|\[[0-9A-Fa-f:]+\]|[\w.-]+(?=:\d))(:\d{1,5})?(/[^@]*)?", url, re.ASCII
+    ):
+        return ""
+    return f": write http://{url}, or https://{url}"
 
 
 def proxy_trouble(url: str) -> str:
@@ -115,9 +133,28 @@ def _urls(document: Document) -> Iterator[Problem]:
         yield Problem(("oauth", "token_url"), trouble)
 
 
+def _certificates(document: Document, directory: Path) -> Iterator[Problem]:
+    """A file that holds no certificate would be found out at the first connection, and not by its place here."""
+    name = document.get("tls", {}).get("ca_file", "")
+    if not name or not os.path.isfile(directory / name):  # noqa: PTH113 - Path.is_file raises on a long name
+        return
+    import ssl  # imported late: most profiles state no file
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(directory / name)
+    except ssl.SSLError:
+        yield Problem(("tls", "ca_file"), f"{directory / name} holds no certificate (PEM)")
+    except OSError as error:
+        yield Problem(("tls", "ca_file"), f"{directory / name} cannot be read: {error.strerror}")
+
+
 def _rate_limit(document: Document) -> Iterator[Problem]:
     """The limit of the run is another one than `limit` only where a call sets that."""
     table = document.get("rate_limit", {})
+    for name in ("limit", "run_limit", "max_requests"):
+        if isinstance(number := table.get(name), int) and number > _MOST_REQUESTS:
+            hint = 'a target without a limit states none = "..." in its place'
+            yield Problem(("rate_limit", name), f"must be at most {_MOST_REQUESTS}, not {number}", hint)
     for name in ("run_limit", "run_window_s"):
         if name in table and "prepare" not in table:
             hint = f"state {name.removeprefix('run_')}: without prepare, it is that of the run"
@@ -217,6 +254,13 @@ def _schema_names(document: Document, contract: Contract) -> Iterator[Problem]:
             yield Problem(("schemas", "names", name), "the interface names no such schema", hint)
 
 
+def _empty_lists(document: Document) -> Iterator[Problem]:
+    """An empty list says neither that there is no value nor why none is known."""
+    for key in _LISTS:
+        if document.get(key[0], {}).get(key[1]) == []:
+            yield Problem(key, "must not be empty", 'list every value, or state none = "..." in its place')
+
+
 def _search(document: Document, contract: Contract) -> Iterator[Problem]:
     table = document.get("search", {})
     operation = contract.operations["searchPublicProducts"]
@@ -225,6 +269,8 @@ def _search(document: Document, contract: Contract) -> Iterator[Problem]:
             yield Problem(("search", "query"), f"lacks the parameter {parameter}", "the interface requires it")
     if table.get("page_size_min", 1) > table.get("page_size_max", math.inf):
         yield Problem(("search", "page_size_max"), "is less than page_size_min")
+    if table.get("page_base", 0) > table.get("page_max", math.inf):
+        yield Problem(("search", "page_max"), "is less than page_base")
     for name, other in (("cursor", "cursor_parameter"), ("cursor_parameter", "cursor")):
         if table.get(name) and not table.get(other):
             yield Problem(("search", name), f"is stated without {other}", "state both, or neither")

@@ -8,6 +8,7 @@ import re
 import select
 import stat
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -20,8 +21,29 @@ COMMAND_TIMEOUT_S = 10.0
 _MAX_BYTES: Final = 64 * 1024
 MIN_LENGTH: Final = 6
 """A shorter secret cannot be redacted: its text occurs in ordinary words too."""
+_KEY_FACTS: Final = ("scopes", "installation", "status")
+"""What the profile states of a key: the same for each credential that has it."""
 _VARIABLE_NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 """The form of a variable's name. Any other text may be a secret that was written in place of a name."""
+
+
+def resolve_secrets(credentials: Mapping[str, Credential]) -> dict[str, str]:
+    """The secret of each credential, by its name. Raises ProfileError, as `resolve_secret` and `require_distinct`."""
+    keys = {name: resolve_secret(credential) for name, credential in credentials.items()}
+    require_distinct(credentials, keys)
+    return keys
+
+
+def require_distinct(credentials: Mapping[str, Credential], keys: Mapping[str, str]) -> None:
+    """Raises ProfileError where one key is stated twice, with facts that cannot both be true: the source of one names a
+    wrong key, and the checks would blame the target for it."""
+    owners: dict[str, Credential] = {}
+    for name, secret in keys.items():
+        credential = credentials[name]
+        first = owners.setdefault(secret, credential)
+        if differences := [fact for fact in _KEY_FACTS if getattr(first, fact) != getattr(credential, fact)]:
+            problem = f"is the same key as credentials.{first.name}.secret, of other {' and '.join(differences)}"
+            raise ProfileError(problem, where=f"credentials.{name}.secret", hint="does its source hold the right key?")
 
 
 def resolve_secret(credential: Credential) -> str:
@@ -45,6 +67,8 @@ def resolve_secret(credential: Credential) -> str:
 
 def secret_trouble(secret: str) -> str:
     """Why a text cannot be an API key in a header (RFC 9110 section 5.5); empty where it can."""
+    if secret[-1:] in ("\n", "\r") and not re.search(r"[\n\r\0]", secret.rstrip("\r\n")):
+        return "ends with a line break, which is no part of a key"
     if "\n" in secret or "\r" in secret or "\0" in secret:
         return "has more than one line"
     if len(secret) < MIN_LENGTH:

@@ -89,6 +89,7 @@ def read_toml(path: Path, missing: str = "--profile takes the path of a TOML fil
         return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message, line = _split_toml_error(str(error))
+        message += _overwritten_key(message, text, line)
         raise ProfileError(f"is not valid TOML: {message}", where=f"{path}:{line}" if line else str(path)) from error
     except ValueError as error:  # an integer of thousands of digits
         raise ProfileError("has a number that is too long", where=str(path)) from error
@@ -100,6 +101,15 @@ def _split_toml_error(message: str) -> tuple[str, str]:
     match = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", message, re.DOTALL)
     text, line = (match[1], match[2]) if match else (message, "")
     return text[:1].lower() + text[1:], line
+
+
+def _overwritten_key(message: str, text: str, line: str) -> str:
+    """Which key is stated twice, where the parser says no more than that a value is overwritten."""
+    lines = text.split("\n")
+    if message != "cannot overwrite a value" or not line or not 0 < int(line) <= len(lines):
+        return ""
+    match = re.match(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*'|\s)+?)\s*=""", lines[int(line) - 1])
+    return f": {match[1]} is stated twice" if match else ""
 
 
 def _line(lines: Mapping[Key, int], key: Key) -> int:

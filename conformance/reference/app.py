@@ -104,6 +104,8 @@ async def _send(send: Send, call: Call, reply: Reply) -> None:
     if not transport.chunked and reply.status != 204:
         headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    if transport.loses(call, reply):
+        return  # uvicorn closes the connection of an answer that is not complete
     if transport.chunked:
         for start in range(0, len(body), CHUNK):
             await send({"type": "http.response.body", "body": body[start : start + CHUNK], "more_body": True})

@@ -180,6 +180,8 @@ class Transport:
     chunked: bool = False
     gzip: bool = False
     close: bool = False
+    loses: Callable[[Call, Reply], bool] = lambda _call, _reply: False
+    """Whether the connection ends before the body of this answer."""
 
 
 @dataclass(frozen=True, slots=True)

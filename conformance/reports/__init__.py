@@ -23,6 +23,9 @@ __all__ = ["FORMATS", "Writer", "html", "import_formats", "runjson", "shaping", 
 Writer = Callable[[Run, Path], Path]
 
 _NO_FILE = frozenset({"terminal"})
+_FIRST = ("runjson", "junit", "summary", "html")
+_LAST = "allure"
+"""On a disk that fills up: its thousands of files must not take the room of the others."""
 
 
 def _write(name: str, run: Run, directory: Path) -> Path:
@@ -54,7 +57,7 @@ def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = Non
     A failing format does not prevent the others. Raises UsageError for an unknown format, ReportDirError where the
     directory cannot be used, and ConformanceError naming every format that failed once the others are written.
     """
-    names = list(FORMATS) if formats is None else list(dict.fromkeys(formats))
+    names = sorted(FORMATS if formats is None else dict.fromkeys(formats), key=_rank)
     for name in names:
         if name not in FORMATS:
             raise UsageError(f"there is no report format {name!r}", hint=_nearest(name))
@@ -76,6 +79,11 @@ def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = Non
             f"not written: {problems}", where=str(directory), hint=f"{len(paths)} of {len(names)} formats were written"
         ) from first
     return paths
+
+
+def _rank(name: str) -> int:
+    """The place of a format in the order of writing: what others are made of and read first, then the small ones."""
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST) + (name == _LAST)
 
 
 def _nearest(name: str) -> str:

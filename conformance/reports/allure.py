@@ -8,6 +8,7 @@ configuration: `allure generate --cwd RUN_DIR`.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from functools import lru_cache, partial
@@ -76,11 +77,24 @@ def _to_json(case: TestResult) -> str:
 
 
 def write_file(run: Run, directory: Path) -> Path:
-    run = bound_texts(run)
-    titles = {(cause.id, cause.waived_by): cause.title for cause in run.causes}
+    """All files of the folder, or none: half of the cases would pass for all of them."""
+    bounded = bound_texts(run)
     folder = directory / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    try:
+        _write_cases(bounded, folder)
+        write(folder / "categories.json", dumps(_categories_of_allure_2()))
+        write(directory / CONFIGURATION, dumps(_configuration(bounded)))
+        write(folder / "environment.properties", _environment(bounded))
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def _write_cases(run: BoundRun, folder: Path) -> None:
+    titles = {(cause.id, cause.waived_by): cause.title for cause in run.causes}
     exchanges_by_id = grouping.by_id(run)
     start = grouping.epoch_ms(run.started_at)
     clauses = {row.id: _description(row) for row in run.requirements}
@@ -96,12 +110,10 @@ def write_file(run: Run, directory: Path) -> Path:
         case.labels += _labels_of_cause(result, titles.get((result.cause, result.waived_by), result.cause))
         case.description = clauses.get(result.requirement, "")
         path = os.path.join(folder, case.file_pattern.format(prefix=case.uuid))  # noqa: PTH118 - thousands of files
+        data = _to_json(case).encode()
         with open(path, "wb", buffering=0) as file:  # noqa: PTH123
-            file.write(_to_json(case).encode())
-    write(folder / "categories.json", dumps(_categories_of_allure_2()))
-    write(directory / CONFIGURATION, dumps(_configuration(run)))
-    write(folder / "environment.properties", _environment(run))
-    return folder
+            if file.write(data) < len(data):  # as at the end of a disk
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
 
 def _categories_of_allure_2() -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from conformance.core.model import Exchange, Message, Run
 from conformance.core.observed_traffic import TRUNCATED
 from conformance.core.query import parameters, without_fragment
 from conformance.reports.shaping.grouping import exchange_line
-from conformance.reports.shaping.text import cut, dumps
+from conformance.reports.shaping.text import cut, dumps, whole_file
 
 FILE = "exchanges.har"
 BODY_LIMIT = 4_000
@@ -33,16 +33,15 @@ BUDGET = 10_000_000
 
 def write_file(run: Run, directory: Path) -> Path:
     """Written entry by entry, so that memory does not grow with the journal."""
-    path, partial = directory / FILE, directory / (FILE + ".partial")
+    path = directory / FILE
     creator = {"name": "commerce-conformance", "version": run.suite.version or "unknown"}
-    with partial.open("wb") as file:
+    with whole_file(path) as file:
         file.write(b'{"log":{"version":"1.2","creator":' + _encode(creator) + b',"entries":[')
         pages: dict[str, str] = {}
         for number, entry in enumerate(entries(run)):
             file.write((b",\n" if number else b"\n") + _encode(entry))
             pages.setdefault(entry["pageref"], entry["startedDateTime"])
         file.write(b'\n],"pages":' + _encode([_page(*page) for page in pages.items()]) + b"}}\n")
-    partial.replace(path)
     return path
 
 

@@ -125,6 +125,8 @@ def _gap(gap: Gap) -> str:
 
 def _suite_properties(run: BoundRun, row: RequirementRow | None) -> dict[str, str]:
     properties = {"target": run.target, "profile": run.profile.name, "seed": str(run.seed), "suite": run.suite.version}
+    if run.unverified:
+        properties["certificate"] = "not verified"
     if row:
         properties |= {"level": row.level.value, "section": row.section, "statement": row.statement}
     return properties

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from conformance.core import child_process
 from conformance.core.environ import environment as environment
@@ -79,51 +79,56 @@ def _patches(fault: str, variant: str) -> Iterator[Mapping[str, Any]]:
 def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()) -> Iterator[EmbeddedReference]:
     """Runs the reference service on free loopback ports. Raises ConformanceError if it does not start."""
     target_options = [f"--{kind}={name}" for kind, name in (("fault", fault), ("variant", variant)) if name]
-    process = subprocess.Popen(
-        child_process.command(_CHILD_SOURCE, *extra, *target_options),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        startup_info = json.loads(_first_line(process))
-        variables = {
-            f"CONFORMANCE_REFERENCE_{_variable_suffix(name)}": key for name, key in startup_info["credentials"].items()
-        }
-        yield EmbeddedReference(startup_info["base_url"], startup_info["control_url"], variables)
-    finally:
-        process.terminate()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as error_file:
+        process = subprocess.Popen(
+            child_process.command(_CHILD_SOURCE, *extra, *target_options),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=error_file,  # a pipe would fill up with the tracebacks of a fault: it is not read during a run
+            text=True,
+            start_new_session=True,
+        )
         try:
-            process.communicate(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+            yield _embedded_reference(process, error_file)
+        finally:
+            process.terminate()
+            try:
+                process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+
+
+def _embedded_reference(process: subprocess.Popen[str], error_file: IO[str]) -> EmbeddedReference:
+    startup_info = json.loads(_first_line(process, error_file))
+    variables = {
+        f"CONFORMANCE_REFERENCE_{_variable_suffix(name)}": key for name, key in startup_info["credentials"].items()
+    }
+    return EmbeddedReference(startup_info["base_url"], startup_info["control_url"], variables)
 
 
 def _variable_suffix(name: str) -> str:
     return name.upper().replace("-", "_")
 
 
-def _first_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None and process.stderr is not None
+def _first_line(process: subprocess.Popen[str], error_file: IO[str]) -> str:
+    assert process.stdout is not None
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         line = process.stdout.readline() if selector.select(READY_S) else ""
     if not line:
-        raise _startup_error(process)
+        raise _startup_error(process, error_file)
     return line
 
 
-def _startup_error(process: subprocess.Popen[str]) -> ConformanceError:
+def _startup_error(process: subprocess.Popen[str], error_file: IO[str]) -> ConformanceError:
     """The error for a process that did not start. Its exit code is 2 for an unknown fault or variant."""
-    assert process.stderr is not None
     try:
         exit_code = process.wait(timeout=1)
     except subprocess.TimeoutExpired:
         process.kill()
         exit_code = ConformanceError.exit_code
-    error_lines = process.stderr.read().strip().splitlines()
+    error_file.seek(0)
+    error_lines = error_file.read().strip().splitlines()
     error_class = UsageError if exit_code == UsageError.exit_code else ConformanceError
     return error_class(error_lines[-1] if error_lines else f"the reference service did not start within {READY_S:g} s")

@@ -22,7 +22,7 @@ from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
+from typing import Any, Final
 
 from conformance.core.environ import safe_import_path
 from conformance.core.errors import ConformanceError, UsageError
@@ -41,6 +41,8 @@ from conformance.runner.random_target_runs import judge_random_target, run_optio
 
 _RED_OUTCOMES = (Outcome.FAILED, Outcome.WARNED)
 RANDOM_TARGETS = 300
+_MAX_LINES: Final = 20
+"""Of what failed for one target, where a row is printed; `--json` has all of it."""
 _SOUND_WORDS = {"incomplete": "sound"}
 """The word for a random target that is judged correctly although its profile states too little for a verdict."""
 
@@ -66,7 +68,7 @@ class Row:
     choices: Mapping[str, Any] | None = None
     """Of a random target: the choices that differ from the reference's, as `conformance faults --draw` takes them."""
     failing: tuple[str, ...] = ()
-    """Of a random target that is not `fine`: each check that prevents it, with its count and its first message."""
+    """Where it is not `fine`: each check that prevents it, with its count and its first message."""
     unjudged: tuple[str, ...] = ()
     """The requirements without a judged result, about which a conformant run proves nothing."""
     found_by: tuple[str, ...] = ()
@@ -210,9 +212,9 @@ def _random_row(subject: Subject, service: embedded.EmbeddedReference, folder: P
         run = judge_random_target(target, subject.id, service, folder)
     except ConformanceError as error:
         return Row(subject.id, title, "all", False, "broken", (), (), 0, 0, 0.0, str(error), choices)
-    row = _row_of_run(_RandomSubject(subject.id, title), run, time.monotonic() - started)
-    row = replace(row, fine=random_profile.is_sound(target, run) and not row.problem)
-    return replace(row, choices=choices, failing=() if row.fine else _failing_checks(run))
+    is_sound = random_profile.is_sound(target, run)
+    row = _row_of_run(_RandomSubject(subject.id, title), run, time.monotonic() - started, is_sound=is_sound)
+    return replace(row, choices=choices)
 
 
 @dataclass(frozen=True)
@@ -224,39 +226,47 @@ class _RandomSubject:
     requirement: str = "all"
 
 
-def _failing_checks(run: Run) -> tuple[str, ...]:
-    """What prevents a conformant verdict: a line for each outcome and check, and for each gap of a missing fact."""
+def _failing_checks(run: Run, requirement: str = "") -> tuple[str, ...]:
+    """What prevents a conformant verdict: a line for each outcome and check, and for each gap of a missing fact.
+
+    With a requirement, what its checks have not judged, by outcome: they may be why a fault has survived.
+    """
     groups: dict[tuple[str, str], list[Result]] = {}
     for outcome in (Outcome.FAILED, Outcome.BROKEN, Outcome.UNTESTED, Outcome.INCONCLUSIVE):
         for result in run.results:
-            if result.outcome is outcome:
+            if result.outcome is outcome and requirement in ("", result.requirement):
                 groups.setdefault((outcome.value, result.check), []).append(result)
     failing = (
         f"{outcome} {len(group)} x {check} [{group[0].operation} {group[0].case}]: {group[0].message}"
         for (outcome, check), group in groups.items()
     )
-    gaps = (gap for gap in run.scope.open if gap.outcome is Outcome.UNSTATED)
+    gaps = (g for g in run.scope.open if g.outcome is Outcome.UNSTATED and requirement in ("", g.requirement))
     return (*failing, *(f"unstated {gap.requirement} [{gap.operation}]: {gap.reason}" for gap in gaps))
 
 
-def _row_of_run(seeded: Any, run: Run, seconds: float) -> Row:
+def _row_of_run(seeded: Any, run: Run, seconds: float, *, is_sound: bool | None = None) -> Row:
+    """`is_sound`: of a random target, whether it was judged correctly."""
     red = {result.requirement for result in run.results if result.outcome in _RED_OUTCOMES}
     failed = {result.requirement for result in run.results if result.outcome is Outcome.FAILED}
-    fine = seeded.requirement in red if isinstance(seeded, Fault) else run.verdict is Verdict.CONFORMANT
+    is_fault = isinstance(seeded, Fault)
+    is_sound = run.verdict is Verdict.CONFORMANT if is_sound is None else is_sound
+    fine = seeded.requirement in red if is_fault else is_sound
     broken = next((result.message for result in run.results if result.outcome is Outcome.BROKEN), "")
+    fine = fine and not broken
     inconclusive_count = sum(r.outcome is Outcome.INCONCLUSIVE and r.level is Level.REQUIRED for r in run.results)
     return Row(
         id=seeded.id,
         title=seeded.title,
         requirement=seeded.requirement,
-        fine=fine and not broken,
+        fine=fine,
         verdict=run.verdict.value,
         by=tuple(sorted(red)),
         collateral=tuple(sorted(failed - {seeded.requirement})),
         inconclusive=inconclusive_count,
         unjudged=unjudged_requirements(run),
-        found_by=_found_by(run) if isinstance(seeded, Fault) else (),
-        is_warning=isinstance(seeded, Fault) and seeded.requirement in red - failed,
+        failing=() if fine else _failing_checks(run, seeded.requirement if is_fault else ""),
+        found_by=_found_by(run) if is_fault else (),
+        is_warning=is_fault and seeded.requirement in red - failed,
         requests=run.traffic.requests,
         seconds=round(seconds, 2),
         problem=broken,
@@ -280,7 +290,7 @@ def unjudged_requirements(run: Run) -> tuple[str, ...]:
 
 
 def format_row(row: Row) -> str:
-    """A row as a line of text; for a random target that is not `fine` also its failures and its `--draw` option."""
+    """A row as a line of text; where it is not `fine` also what failed, and of a random target its `--draw` option."""
     fault = row.id in faults()
     killed = "warned" if row.is_warning else "killed"
     label = (
@@ -290,14 +300,18 @@ def format_row(row: Row) -> str:
     )
     others = f", also {' '.join(row.collateral)}" if row.collateral else ""
     problem = f" ({row.problem})" if row.problem else ""
+    if fault and not row.fine and row.verdict == Verdict.INCOMPLETE.value:
+        problem += " (incomplete: not everything was judged)"
     text = (
         f"{row.id:6} {label:10} {row.requirement:8} {row.title:58.58} "
         f"{row.requests:6,} requests {row.seconds:6.1f} s{others}{problem}"
     )
-    if row.choices is None or row.fine:
+    if row.fine:
         return text
-    draw_option = f"--draw {shlex.quote(json.dumps(row.choices, ensure_ascii=False))}"
-    return "\n       ".join((text, *row.failing, draw_option))
+    lines = [text, *row.failing[:_MAX_LINES]]
+    if row.choices is not None:
+        lines.append(f"--draw {shlex.quote(json.dumps(row.choices, ensure_ascii=False))}")
+    return "\n       ".join(lines)
 
 
 def summarize(judged_rows: Sequence[Row]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.outcomes import WAIVED, Outcome
 from conformance.core.run_options import RunOptions
 from conformance.engine.options import new_seed
+from conformance.profile.loader import load_profile
+from conformance.profile.variables import variables_of_each
 from conformance.runner.progress import make_console
 
 _EXIT_CODES_BY_GRAVITY: Final = (EXIT_INTERRUPTED, 5, 2, 4, 1, 3, 0)
@@ -81,6 +83,12 @@ def profiles_in(paths: Sequence[Path]) -> list[Path]:
     return profiles
 
 
+def options_of_each(profiles: Sequence[Path], options: RunOptions) -> list[RunOptions]:
+    """The options of each target, with the variables that its own profile knows. Raises ProfileError."""
+    variables = variables_of_each(profiles, options.variables)
+    return [replace(options, profile=profile, variables=variables[profile]) for profile in profiles]
+
+
 def run_all(
     profiles: Sequence[Path], options: RunOptions, console: Console | None = None, *, resume: Path | None = None
 ) -> int:
@@ -90,6 +98,8 @@ def run_all(
             raise UsageError("not available with several targets", where=option, hint="run each target separately")
     console = console or make_console()
     targets = _targets(profiles, options)
+    for profile, target in zip(profiles, targets, strict=True):  # a misspelt one is refused before anything is sent
+        load_profile(profile, variables=target.options.variables)
     started = time.monotonic()
     with interrupts.raise_on_signals(), interrupts.defer_signals():
         finished_runs = list(_run_in_parallel(targets, console, quiet=options.quiet))
@@ -114,11 +124,13 @@ def _targets(profiles: Sequence[Path], options: RunOptions) -> list[_Target]:
     targets, names = [], set[str]()
     if options.seed is None and not options.shard:  # shards derive their seed
         options = replace(options, seed=new_seed())  # one for all targets, so that their runs can be compared
-    for profile in profiles:
+    for own_options in options_of_each(profiles, options):
+        profile = own_options.profile
+        assert profile is not None
         name = next(n for n in (profile.stem, *(f"{profile.stem}-{i}" for i in range(2, 999))) if n not in names)
         names.add(name)
         target_folder = folder / name
-        target_options = replace(options, profile=profile, report_dir=target_folder / "report")
+        target_options = replace(own_options, report_dir=target_folder / "report")
         targets.append(_Target(name, target_options, target_folder / _OUTPUT))
     return targets
 

@@ -317,7 +317,8 @@ def _write_reports(run: Run, run_session: Session, ending: Ending) -> None:
     try:
         write_reports(with_previous_run(run, run_session.directory), run_session.directory)
     except ConformanceError as error:
-        ending.fail(f"{error}; `conformance report {run_session.directory}` writes them from the journal")
+        remedy = f"; `conformance report {run_session.directory}` writes them from the journal"
+        ending.fail(f"{error}{'' if run_session.journal.write_error else remedy}")
 
 
 def _move_waived_reports(run: Run, reporter: Any) -> None:

@@ -16,6 +16,9 @@ from tests.support.commands import Desk
 
 _EVERY_S = 0.02
 _LOST_S = 60.0
+_WORK = 1_000_000
+_WORK_S = 0.05
+"""Seconds that so many additions take at most on a machine for which the limits of these tests are meant."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Measured:
     wall_s: float
     kept_waiting_s: float
     """After its deadline, for so long its main thread was ready to run, and other processes had the processors."""
+    slowness: float
+    """How many times longer the machine took for a fixed piece of work, before the command or after it; at least 1."""
     peak_bytes: int
     """Of all processes of the tree at once, each with all that it ever held: no peak falls between two looks."""
 
@@ -41,6 +46,7 @@ class Measured:
 def measured(desk: Desk, command: Sequence[str], deadline_s: float) -> Measured:
     """Runs it in the desk's folder; what is not done long after its deadline is killed, and has the code of that."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        slowness = _slowness()
         started = time.monotonic()
         process = desk.started(command, stdout=out, stderr=err)
         tree = _Tree(process.pid, started + deadline_s)
@@ -54,7 +60,16 @@ def measured(desk: Desk, command: Sequence[str], deadline_s: float) -> Measured:
             peak, waiting_s = tree.end()
         for stream in (out, err):
             stream.seek(0)
-        return Measured(process.returncode, out.read(), err.read(), wall_s, waiting_s, peak)
+        slowness = max(slowness, _slowness())
+        return Measured(process.returncode, out.read(), err.read(), wall_s, waiting_s, slowness, peak)
+
+
+def _slowness() -> float:
+    started = time.perf_counter()
+    total = 0
+    for number in range(_WORK):
+        total += number
+    return max(1.0, (time.perf_counter() - started) / _WORK_S)
 
 
 class _Tree:

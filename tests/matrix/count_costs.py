@@ -101,14 +101,16 @@ def counted_in(session: Session, name: str) -> Costs:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reference", action="store_true", help="only the reference; what variants cost stays")
+    parser.add_argument("--variant", action="append", metavar="ID", help="the reference and this one; repeatable")
     options = parser.parse_args()
+    is_part = options.reference or options.variant
     with (
         embedded.reference() as service,
         embedded.environment(service.environment),
         tempfile.TemporaryDirectory() as folder,
     ):
-        found = counted_all(service, Path(folder), ("",) if options.reference else ("", *variants()))
-        known = [{key: replace(cost, usual=0.0) for key, cost in known_costs().items()}] if options.reference else []
+        found = counted_all(service, Path(folder), ("", *(options.variant or ())) if is_part else ("", *variants()))
+        known = [{key: replace(cost, usual=0.0) for key, cost in known_costs().items()}] if is_part else []
         table = to_table(dearest([*found, *known]))
     lines = (f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in table.items())
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

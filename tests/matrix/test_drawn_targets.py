@@ -81,6 +81,16 @@ def test_a_red_row_says_what_failed_and_how_to_draw_it_again() -> None:
     assert "\n" not in matrix.format_row(_row("R003", fine=True, choices={}))
 
 
+def test_a_variant_that_is_failed_says_by_what() -> None:
+    """Some failures are seen once in a hundred runs: the row is all that is left of one."""
+    failing = tuple(f"failed 1 x check_oauth::a{number} [exchangeOAuthToken ]: refused" for number in range(30))
+    row = matrix.Row("V490", "t", "RATE-5", False, "nonconformant", ("OA-1",), ("OA-1",), 0, 9, 1.0, failing=failing)
+    lines = matrix.format_row(row).split("\n")
+    assert lines[1].strip().startswith("failed 1 x check_oauth::a0")
+    assert len(lines) == 21
+    assert len(matrix.summarize([row])["rows"][0]["failing"]) == 30
+
+
 def test_drawn_targets_are_counted_by_themselves() -> None:
     told = matrix.summarize([_row("R001", fine=True, choices={}), _row("R002", fine=False, choices={"nonce": True})])
     assert (told["random_targets"], told["random_targets_sound"], told["false_alarms"]) == (2, 1, ["R002"])

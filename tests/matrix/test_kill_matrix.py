@@ -17,7 +17,7 @@ from conformance.checks.support.registry import Instance
 from conformance.core.outcomes import Outcome, Verdict
 from conformance.engine.in_process import judge, patched_profile, reference_options
 from conformance.judge.invariant_results import INVARIANTS
-from conformance.reference.registry import Fault, Variant, faults, variants
+from conformance.reference.registry import Fault, Variant, faults, resolve, variants
 from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
 from conformance.runner.evidence import EVIDENCE_FILE, EvidenceFile
 
@@ -59,17 +59,21 @@ def _shown(fault: Fault, instance: Instance) -> bool:
 def test_a_fault_is_killed_by_the_requirement_that_it_violates(
     fault: Fault, served: EmbeddedReference, tmp_path: Path
 ) -> None:
-    """One seeded defect, its requirement red, and nothing broken in the suite itself."""
-    options = reference_options(
-        served.base_url, served.control_url, fault.id, bundled_profiles() / "reference.toml", tmp_path / "run"
-    )
-    profile = patched_profile(options, fault.profile) if fault.profile else None
-    run = judge(options, lambda instance: _shown(fault, instance), profile=profile, keep_journal=False)
-    red = {result.requirement for result in run.results if result.outcome in RED}
-    assert fault.requirement in red, [(r.requirement, r.operation, r.outcome.value, r.message) for r in run.results][
-        :20
-    ]
-    assert not [result for result in run.results if result.outcome is Outcome.BROKEN]
+    """One seeded defect, its requirement red, and nothing broken in the suite itself.
+
+    A lost update shows where one call begins while another one is between its read and its write: three runs at most.
+    """
+    for number in range(3 if resolve(fault.id).overlap else 1):
+        options = reference_options(
+            served.base_url, served.control_url, fault.id, bundled_profiles() / "reference.toml", tmp_path / str(number)
+        )
+        profile = patched_profile(options, fault.profile) if fault.profile else None
+        run = judge(options, lambda instance: _shown(fault, instance), profile=profile, keep_journal=False)
+        assert not [result for result in run.results if result.outcome is Outcome.BROKEN]
+        if any(result.requirement == fault.requirement and result.outcome in RED for result in run.results):
+            return
+    judged = [(r.requirement, r.operation, r.outcome.value, r.message) for r in run.results]
+    pytest.fail(f"not red: {[line for line in judged if line[2] != 'inapplicable'][:20]}")
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -75,7 +75,8 @@ def run_of(
     counted = assemble(journal(exchanges, end=END, filtered=True))
     unproven = [operation for operation in counted.coverage if operation not in proven]
     results = with_waivers(with_causes(results), waivers, unproven)
-    tiers = tiers_of(results, REQUIREMENTS, OPERATIONS, waivers, proven, whole=True)
+    unverified = bool(changes.get("unverified"))
+    tiers = tiers_of(results, REQUIREMENTS, OPERATIONS, waivers, proven, whole=True, unverified=unverified)
     verdict = verdict_of(results, waivers, whole=True, unproven=unproven, tiers=tiers)
     run = replace(
         counted,
@@ -84,7 +85,7 @@ def run_of(
         profile=ProfileInfo("staging", "c" * 64, "profiles/staging.toml", LINES),
         filtered=False,
         verdict=verdict,
-        scope=scope_of(results, REQUIREMENTS, OPERATIONS, proven),
+        scope=scope_of(results, REQUIREMENTS, OPERATIONS, proven, unverified=unverified),
         tiers=tiers,
         counts=counts_of(results),
         requirements=requirement_rows(REQUIREMENTS, results),

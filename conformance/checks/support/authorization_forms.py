@@ -1,6 +1,7 @@
 """Other forms of an Authorization header with a good key: other schemes, and other spellings of the stated one.
 
-`{key}` stands for the key, `{user}` and `{password}` for Basic credentials with the key in that place.
+`{key}` stands for the key, `{other_case}` for the key with its letters in the other case, `{user}` and `{password}` for
+Basic credentials with the key in that place.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.client.request import Request
+from conformance.core.key_change import KeyChange
 from conformance.profile.behavior import Authorization
 
 _COMMON_SCHEMES: Final = ("Bearer", "ApiKey", "Token")
@@ -46,6 +48,17 @@ def other_cases(stated: Authorization) -> Mapping[str, str]:
     return {f"the scheme {spelling}": spelling + form[len(scheme) :] for spelling in spellings}
 
 
+def key_in_other_case(stated: Authorization) -> Mapping[str, str]:
+    """The stated format with the key's letters in the other case."""
+    return {"its letters in the other case": stated.format.lstrip().replace("{key}", "{other_case}")}
+
+
+def equal_forms(stated: Authorization) -> Mapping[str, str]:
+    """Formats that name the same key as the stated one does, where the case of the scheme or of the key counts not."""
+    schemes = other_cases(stated) if stated.scheme_case == "any" else {}
+    return {**schemes, **(key_in_other_case(stated) if stated.key_case == "any" else {})}
+
+
 def other_spellings(stated: Authorization, most: int) -> tuple[str, ...]:
     """Formats with the stated scheme in other mixtures of capitals, each once; none where the case of it matters."""
     if stated.scheme_case != "any":
@@ -60,6 +73,9 @@ def with_form(case: Case, request: Request, form: str) -> Request:
     key, name = case.runtime.arranger.key_of(request.credential), request.credential
     encoded = {part: base64.b64encode(text.encode()).decode() for part, text in _basic(key).items()}
     value, evidence = form.replace("{key}", key), form.replace("{key}", f"«credential:{name}»")
+    change = KeyChange("swapcase")
+    value = value.replace("{other_case}", change.apply(key))
+    evidence = evidence.replace("{other_case}", change.placeholder(name))
     for part, text in encoded.items():
         value, evidence = value.replace(f"{{{part}}}", text), evidence.replace(f"{{{part}}}", f"«credential:{name}»")
     return request.with_authorization(value, credential=name, evidence=(evidence,))

@@ -192,30 +192,22 @@ def expect_decisive_size(facts: RateLimit) -> None:
         raise Inconclusive(f"{message}: {advice}", cause="rate limit")
 
 
-def expect_sufficient_rate(case: Case) -> None:
-    """Inconclusive where the run's own pace keeps every burst below the limit: none is sent."""
-    facts, rate = case.profile.rate_limit, case.profile.limits.rate
-    if rate is None or facts.limit is None or not facts.window_s or rate * facts.window_s > facts.limit:
-        return
-    message = f"limits.rate of {rate:g} a second never exceeds {facts.limit} in {facts.window_s:g} s"
-    raise Inconclusive(f"{message}: a higher one, or none, is needed", cause="rate limit")
-
-
 def slow_burst_message(case: Case, burst: Burst, facts: RateLimit | None = None) -> str:
     """Why a burst without a 429 proves nothing, and how to make it faster."""
-    facts, limits = facts or case.profile.rate_limit, case.profile.limits
+    facts = facts or case.profile.rate_limit
     assert facts.limit is not None and facts.window_s
     if burst.cached:
         return f"no 429, but a cache answered {burst.cached} of {burst.request_count} requests in place of the target"
     message = f"no 429, but too slow to exceed {facts.limit} in {facts.window_s:g} s: {burst.measure}"
+    if not burst.successes:
+        message = f"{message}, since they were refused otherwise, the last one with {burst.last.summary}"
     min_rate = facts.limit * facts.tolerance / facts.window_s
     if (needed := requests_needed(facts, burst.rate)) is not None:
         if facts.max_requests < needed:
             return f"{message}; rate_limit.max_requests of {needed} or more would do at that rate"
         return f"{message}; too few were answered 200 to tell"
-    if limits.rate is not None and limits.rate <= 1.1 * min_rate:
-        return f"{message}; limits.rate would have to be above {min_rate:.0f}, or absent"
-    return f"{message}; more than {min_rate:.0f} a second are needed: raise limits.concurrency, or --concurrency"
+    message = f"{message}; more than {min_rate:.0f} a second are needed: raise limits.concurrency, or --concurrency"
+    return message if facts.prepare else f"{message}, or let rate_limit.prepare set a smaller limit"
 
 
 def requests_needed(facts: RateLimit, rate: float) -> int | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
-from conformance.checks.support.certainty import note_doubts
+from conformance.checks.support.certainty import Doubts, note_doubts
 from conformance.checks.support.context import Runtime, control_failed, is_read
-from conformance.checks.support.signals import Inapplicable, Inconclusive, Violation
+from conformance.checks.support.signals import Inapplicable, Inconclusive, Violation, are_other_statuses, require_whole
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
@@ -26,16 +26,15 @@ _MAX_KEY_AGE_S: Final = 5.0
 class Case:
     """One check on one operation. `answers` keeps every answer."""
 
-    def __init__(self, runtime: Runtime, operation: Operation) -> None:
+    def __init__(self, runtime: Runtime, operation: Operation, *, is_repeated: bool = False) -> None:
+        """`is_repeated`: an earlier attempt left doubt."""
+        self.is_repeated = is_repeated
         self.runtime = runtime
         self.operation = operation
         self.answers: list[AnswerRef] = []
         self.notes: list[str] = []
         self.warnings: list[Violation] = []
-        self.expired_code_s = 0.0
-        self.missing_fixtures: dict[str, Members] = {}
-        """`kind.state` -> the members of a fixture that all reads share, and that a read did not find."""
-        """The age at which an authorization code or a ticket was refused that may have expired; 0: none was."""
+        self.doubts = Doubts()
 
     @property
     def profile(self) -> Profile:
@@ -184,7 +183,7 @@ class Case:
         """A request that must be answered 200. Inconclusive otherwise."""
         answer = await self.send(request, purpose)
         if not answer.ok:
-            raise control_failed(answer)
+            raise control_failed(answer, self.profile.oauth)
         return answer
 
     async def good_answer(self, operation: Operation | None = None) -> Answer:
@@ -242,9 +241,12 @@ class Case:
     def violation(
         self, message: str, *answers: Answer, expected: str = "", observed: str = "", level: Level | None = None
     ) -> Violation:
-        """The exception to raise. Raises Inconclusive where a key was reused after its retention time."""
+        """The exception to raise. Raises Inconclusive where a key was reused after its retention time, or where an
+        answer was cut off and not its status alone is the violation."""
         self._expect_in_time(answers)
         observed_text = observed or (answers[-1].summary if answers else "")
+        if not are_other_statuses(observed_text, expected):
+            require_whole(*answers)
         return Violation(message, *answers, expected=expected, observed=observed_text, level=level)
 
     def _expect_in_time(self, answers: Iterable[Answer]) -> None:
@@ -254,6 +256,7 @@ class Case:
         for answer in answers:
             age_s = self.runtime.sender.key_uses.age_s(answer.request)
             if age_s > retention_s:
+                self.doubts.has_expired_key = True
                 message = f"an idempotency key was used again {age_s:.1f} s later, and is kept for {retention_s:g} s"
                 raise Inconclusive(message, answer, cause="idempotency.retention_s")
 

@@ -8,10 +8,9 @@ from typing import Final
 from conformance.checks.support.authorization import ALLOWED, names
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
-from conformance.checks.support.races import send_together
+from conformance.checks.support.races import expect_overlap, send_together
+from conformance.checks.support.replays import have_equal_values
 from conformance.client.response import Answer
-from conformance.core import json_pointer as pointer
-from conformance.core import strict_json as strictjson
 
 _KEYS: Final = 4
 _CALLS: Final = 3
@@ -35,6 +34,7 @@ async def expect_own_answers(case: Case) -> None:
     answers = await send_together(case, [case.as_credential(request, name) for name in order], "several keys at once")
     for name, answer in zip(order, answers, strict=True):
         _expect_own(case, name, answer, separate)
+    expect_overlap(case, answers)
 
 
 def _expect_own(case: Case, name: str, answer: Answer, separate: dict[str, Answer]) -> None:
@@ -47,4 +47,4 @@ def _expect_own(case: Case, name: str, answer: Answer, separate: dict[str, Answe
 
 
 def _is_equal(case: Case, first: Answer, second: Answer) -> bool:
-    return strictjson.is_equal(*(pointer.remove_matching(answer.value, case.volatile) for answer in (first, second)))
+    return have_equal_values(first, second, case.volatile)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from conformance.checks.support.clocks import explain_refused_proof
 from conformance.checks.support.first_calls import FirstCall
 from conformance.checks.support.good_answers import KnownAnswer
 from conformance.checks.support.shared_controls import SharedControl
@@ -24,6 +25,7 @@ from conformance.core.errors import FixtureError
 from conformance.core.model import Exchange
 from conformance.journal.journal import Journal
 from conformance.judge.validators import Validators
+from conformance.profile.behavior import OAuth
 from conformance.profile.model import Profile
 from conformance.profile.sample import Alternatives
 
@@ -88,6 +90,9 @@ class Runtime:
     """By what was sent, for other answers that several checks judge."""
     calls_with_key: Counter[str] = field(default_factory=Counter)
     """By operationId: the calls with an idempotency key that were answered."""
+    has_late_objects: bool = False
+    """Whether what the target's own operations have made may be found some time later only: a control was answered 404.
+    From then on, such fixtures are used when they must be visible by what the profile states."""
     _alternatives: dict[str, Alternatives] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -109,6 +114,10 @@ class Runtime:
             raise FixtureError(
                 f"{operation_id} answered {answer.summary} instead of 200", where=f"control:{operation_id}"
             )
+        if self.has_late_objects:
+            await asyncio.sleep(self.settings.profile.visible_after_s(operation_id))
+        if answer.truncated:
+            raise FixtureError(f"the answer to {operation_id} is too long to be read", where=f"control:{operation_id}")
         return answer.value
 
 
@@ -152,23 +161,27 @@ class Controls:
     async def _send_control(self, operation: Operation) -> Answer:
         current_check.set("control")
         answer: Answer | None = None
-        for _ in range(2):  # a second attempt on new fixtures: the first may have got a DPoP nonce, or a bad fixture
+        # a second attempt on new fixtures: the first may have got a DPoP nonce, a bad fixture, or one not yet visible
+        for _ in range(2):
             request = await self._runtime.arranger.arrange(operation, shared=is_read(operation))
             answer = await self._runtime.sender.send(request, "control")
             if answer.ok:
                 return answer if len(answer.body) <= _KEPT_BYTES else answer.without_body
+            self._runtime.has_late_objects |= answer.status == 404
         assert answer is not None
-        raise control_failed(answer)
+        raise control_failed(answer, self._runtime.settings.profile.oauth)
 
 
 def is_read(operation: Operation) -> bool:
     return operation.method == "GET"
 
 
-def control_failed(answer: Answer) -> Inconclusive:
+def control_failed(answer: Answer, oauth: OAuth | None = None) -> Inconclusive:
+    """`oauth`: what the profile states of clocks, for an operation that takes a proof."""
     operation = answer.request.operation.id
+    reason = explain_refused_proof(answer, oauth) if answer.request.operation.auth == "oauth" else ""
     return Inconclusive(
-        f"the control of {operation} was answered {answer.summary} instead of 200",
+        f"the control of {operation} was answered {answer.summary} instead of 200{f': {reason}' if reason else ''}",
         answer,
         cause=f"control:{operation}",
         observed=answer.summary,

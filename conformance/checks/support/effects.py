@@ -15,7 +15,7 @@ from conformance.checks.support.calibration import calibrate, expect_private
 from conformance.checks.support.case import Case
 from conformance.checks.support.sign_reader import Unobservable
 from conformance.checks.support.sign_watch import SignWatch, pauses
-from conformance.checks.support.signals import Inconclusive, Signal
+from conformance.checks.support.signals import Inconclusive, Signal, require_whole
 from conformance.checks.support.signs import LADDER_S, sign_key
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -220,6 +220,7 @@ async def read_change(case: Case, write: Request, read: Request, before: Answer)
             break
         await asyncio.sleep(pause_s)
         answer = await case.control(read, "a read after the change")
+    require_whole(before, answer)
     return answer
 
 

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from conformance.checks.support.case import Case
 from conformance.core import json_pointer as pointer
+
+INSTALLATION_MEMBERS: Final = (
+    "installationId",
+    "installation_id",
+    "installation",
+    "tenantId",
+    "tenant_id",
+    "tenant",
+)
+"""Names of parameters and members by which a request could choose an installation."""
 
 
 async def name_of_installation(case: Case, credential: str) -> str:

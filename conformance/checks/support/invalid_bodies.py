@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import jsonschema_rs
 
@@ -16,8 +16,11 @@ from conformance.core import json_pointer as pointer
 from conformance.profile.model import Profile
 from conformance.profile.resources import OperationFacts
 from conformance.profile.sample import example
+from conformance.profile.subschema import Root
 
 Change = Callable[[Request], Request]
+_NO_TEXTS: Final[tuple[Any, ...]] = (12345, True, {})
+"""In place of a text. The second one is equal to any text where it is compared loosely, as in PHP."""
 
 
 def refusals(case: Case) -> set[int]:
@@ -60,21 +63,33 @@ def _members(value: Any, at: str = "") -> list[str]:
     return found
 
 
-def _wrong_type(value: Any) -> Any:
-    """A value of another type that a lenient parser may convert."""
+def _wrong_types(value: Any, turn: int = 0) -> list[Any]:
+    """Values of other types, those that a lenient parser may convert; a text has several, which take turns."""
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return ["true" if value else "false"]
     if isinstance(value, (int, float)):
-        return str(value)
-    return 12345 if isinstance(value, str) else "12345"
+        return [str(value)]
+    no_texts = [*_NO_TEXTS, [value]]
+    start = turn % len(no_texts)
+    return [*no_texts[start:], *no_texts[:start]] if isinstance(value, str) else ["12345"]
 
 
 def _leave_out(where: str, request: Request) -> Request:
     return request.with_body(pointer.remove(request.body, where))
 
 
-def _mistype(where: str, request: Request) -> Request:
-    return request.with_body(pointer.replace(request.body, where, _wrong_type(pointer.get(request.body, where))))
+def _mistype(where: str, value: Any, request: Request) -> Request:
+    """`value` is for the template, in which a placeholder is a text."""
+    known = pointer.get(request.body, where)
+    wrong = value if isinstance(known, str) else _wrong_types(known)[0]
+    if isinstance(value, list):
+        wrong = [known]  # some parsers take an array of one text for the text
+    return request.with_body(pointer.replace(request.body, where, wrong))
+
+
+def _is_listed(schema: Any, where: str) -> bool:
+    """Whether a value is one of an enum: compared loosely, `true` is any text."""
+    return any(part.keys() & {"enum", "const"} for part in Root(schema).subschemas(schema, pointer.tokens(where)))
 
 
 def _nullify(where: str, request: Request) -> Request:
@@ -101,14 +116,17 @@ def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tupl
         return {(str(e.instance_path), str(e.schema_path)) for e in validator.iter_errors(value)}
 
     verifier = profile.oauth.code_verifier if profile.oauth else ""  # covered by OA-2
-    known_errors = errors(body)
+    known_errors, texts = errors(body), 0
     breaks: dict[str, tuple[str, Change] | None] = {}
     for where in _members(body):
         if where != verifier and errors(pointer.remove(body, where)) - known_errors:
             breaks[f"without{where}"] = where, partial(_leave_out, where)
-        wrong = _wrong_type(pointer.get(body, where))
-        if where != verifier and errors(pointer.replace(body, where, wrong)) - known_errors:
-            breaks[f"type{where}"] = where, partial(_mistype, where)
+        value = pointer.get(body, where)
+        wrong_types = _wrong_types(value, 1 if _is_listed(schema, where) else texts) if where != verifier else []
+        wrong = [other for other in wrong_types if errors(pointer.replace(body, where, other)) - known_errors]
+        if wrong:
+            breaks[f"type{where}"] = where, partial(_mistype, where, wrong[0])
+            texts += isinstance(value, str)
     breaks |= _null(body, lambda value: bool(errors(value) - known_errors), verifier)
     names = part_by_schema(list(breaks), profile, operation)
     return {name: breaks[name] for name in names} or {"": None}

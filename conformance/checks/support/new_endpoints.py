@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.certainty import is_certain
@@ -11,6 +12,8 @@ from conformance.checks.support.signs import LADDER_S
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
+
+_CREATE: Final = "createInstallationWebhook"
 
 
 class _Calls:
@@ -23,18 +26,16 @@ async def create_endpoint(case: Case) -> tuple[Answer, Request]:
     """A new endpoint, and a good PATCH of it."""
     where = case.profile.webhooks.id
     case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
-    create_answer = await case.control(
-        await case.arrange(case.contract.operations["createInstallationWebhook"]), "create"
-    )
+    create_answer = await case.control(await case.arrange(case.contract.operations[_CREATE]), "create")
     if not pointer.has(create_answer.value, where):
-        raise Inconclusive(
-            f"the answer to create has no {where}", create_answer, cause="control:createInstallationWebhook"
-        )
+        raise Inconclusive(f"the answer to create has no {where}", create_answer, cause=f"control:{_CREATE}")
     return create_answer, await update_of(case, create_answer)
 
 
 async def update_of(case: Case, create_answer: Answer) -> Request:
-    """A good PATCH of the endpoint that was created."""
+    """A good PATCH of the endpoint that was created, when it must be visible by what the profile states."""
+    visible_at = create_answer.at + create_answer.duration_s + case.profile.visible_after_s(_CREATE)
+    await asyncio.sleep(max(0.0, visible_at - case.runtime.sender.elapsed_s))
     update = await case.arrange(case.contract.operations["updateInstallationWebhook"], prove_control=False)
     name = update.operation.path_parameters[0]
     return update.with_path(**{name: str(pointer.get(create_answer.value, case.profile.webhooks.id))})

@@ -82,16 +82,20 @@ def _nameless(answer: Answer) -> Any:
 
 
 def other_key(case: Case, *operations: str) -> str:
-    """An active key of another installation with the scopes of these operations. Unstated without one."""
+    """An active key of another installation with the scopes of these operations. Unstated without one.
+
+    A profile that excludes a second installation excludes its keys, whatever their scopes would be.
+    """
     home = case.runtime.arranger.home
     scopes = {case.contract.operations[name].scope for name in operations} - {None, ""}
 
-    def suits(candidate: Credential) -> bool:
-        return candidate.active and candidate.installation != home and scopes <= candidate.scopes
+    def is_foreign(candidate: Credential) -> bool:
+        return candidate.active and candidate.installation != home
 
-    found = [name for name, candidate in case.profile.credentials.items() if suits(candidate)]
+    keys = case.profile.credentials
+    found = [name for name, candidate in keys.items() if is_foreign(candidate) and scopes <= candidate.scopes]
     case.need_credential(
-        found, f"an active key of a second installation with {join_values(sorted(scopes))} is needed", suits
+        found, f"an active key of a second installation with {join_values(sorted(scopes))} is needed", is_foreign
     )
     return found[0]
 

@@ -59,6 +59,16 @@ thread does not tolerate (SystemError in 3.11). hypothesis is also imported unde
 may see partial modules."""
 
 
+_SEARCH_CANCELLED: Final[contextvars.ContextVar[threading.Event | None]] = contextvars.ContextVar(
+    "search cancelled", default=None
+)
+"""Set where no check waits for the values of the search in this context."""
+
+
+class SearchCancelledError(BaseException):
+    """Ends a search of hypothesis, which takes an `Exception` for a failed example and would shrink it."""
+
+
 class Exploration:
     """The state of one search. hypothesis calls its methods, in a separate thread."""
 
@@ -205,15 +215,21 @@ def batches(examples: int) -> Iterator[tuple[int, int]]:
 
 
 async def draw(search: Callable[[], T]) -> T:
-    """Runs a search of hypothesis, which sends nothing, in a thread."""
+    """Runs a search of hypothesis, which sends nothing, in a thread. It ends early where the run does."""
+    is_cancelled = threading.Event()
 
     def search_with_lock() -> T:
+        _SEARCH_CANCELLED.set(is_cancelled)
         with _HYPOTHESIS_LOCK:
             return search()
 
-    return await asyncio.get_running_loop().run_in_executor(
-        _DRAW_POOL, contextvars.copy_context().run, search_with_lock
-    )
+    try:
+        return await asyncio.get_running_loop().run_in_executor(
+            _DRAW_POOL, contextvars.copy_context().run, search_with_lock
+        )
+    except asyncio.CancelledError:
+        is_cancelled.set()  # the reports need the processor, and the process waits for its threads
+        raise
 
 
 def _draw(strategy: Callable[[], SearchStrategy[Any]], start_seed: int, examples: int) -> list[Any]:
@@ -226,8 +242,11 @@ def _draw(strategy: Callable[[], SearchStrategy[Any]], start_seed: int, examples
     if (start_seed, examples) in cached:
         return list(cached[start_seed, examples])
     values: list[Any] = []
+    cancelled = _SEARCH_CANCELLED.get()
 
     def example(value: Any) -> None:
+        if cancelled is not None and cancelled.is_set():
+            raise SearchCancelledError
         values.append(value)
 
     try:

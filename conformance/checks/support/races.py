@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import comb
 from typing import Final
 
@@ -16,13 +17,17 @@ from conformance.checks.support.replays import replay
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.request import Request
 from conformance.client.response import Answer
+from conformance.profile.behavior import RateLimit
 
-_CALLS: Final = 10
+_CALLS: Final = 9
 _QUICK_CALLS: Final = 4
 """In quick depth, where a request is dear: an implementation without any lock shows with few rivals too."""
 ROUNDS: Final = 3
 """Each round has nine rivals of the first call: a race lost one time in ten, on one operation only, is missed in
 0.9 ** 27 of all runs, which is 6 %."""
+_USUAL_WINDOW_S: Final = 1.0
+_LONGEST_SILENCE_S: Final = 2.0
+_LIMITED: Final = "rivals were limited"
 _CHANCE: Final = 1e-6
 """What is likelier than this may have happened by accident."""
 _ACCEPTED_STATUSES: Final = frozenset({409, 429, 500, 502, 503, 504})
@@ -34,10 +39,42 @@ def concurrent_calls(case: Case) -> int:
 
 
 async def send_together(case: Case, requests: Sequence[Request], purpose: str) -> list[Answer]:
-    """The answers to concurrent requests; none is repeated, whatever its status."""
-    return list(
-        await asyncio.gather(*(case.send(request, purpose, accept_statuses=_ACCEPTED_STATUSES) for request in requests))
-    )
+    """The answers to concurrent requests; none is repeated, whatever its status.
+
+    After rivals of this check that were limited, nothing else is sent before them for the length of a window.
+    """
+    is_limited = case.is_repeated and _LIMITED in case.runtime.memory
+    silence_s = _window_s(case.profile.rate_limit) if is_limited else 0.0
+    async with case.runtime.sender.reserve_starts(len(requests), silence_s=silence_s):
+        sent = [case.send(request, purpose, accept_statuses=_ACCEPTED_STATUSES) for request in requests]
+        return list(await asyncio.gather(*sent))
+
+
+def _window_s(facts: RateLimit) -> float:
+    """The length of the window of the limit that is in force during a run, in seconds, or a usual one."""
+    stated_s = facts.run_window_s if facts.prepare else facts.window_s
+    return min(_LONGEST_SILENCE_S, _USUAL_WINDOW_S if stated_s is None else 1.2 * stated_s)
+
+
+def expect_overlap(case: Case, answers: Sequence[Answer]) -> None:
+    """Inconclusive where no call was under way while another one was: without rivals nothing was raced for.
+
+    What was answered 429 is no rival. Where that may be the reason, the check runs again.
+    """
+    if _have_competed(answers):
+        return
+    if any(answer.status == 429 for answer in answers):
+        case.doubts.has_limited_rivals = case.runtime.memory[_LIMITED] = True
+        raise Inconclusive("all calls but one at a time were limited", *answers[:2], cause="rate limit")
+    advice = "raise limits.concurrency, or --concurrency" if case.runtime.settings.concurrency == 1 else "run it again"
+    raise Inconclusive(f"no two of the calls were under way together: {advice}", *answers[:2], cause="no concurrency")
+
+
+def _have_competed(answers: Sequence[Answer]) -> bool:
+    """Whether a call that was not limited was under way while another one was."""
+    rivals = sorted((answer for answer in answers if answer.status != 429), key=lambda answer: answer.at)
+    ends = accumulate((answer.at + answer.duration_s for answer in rivals), max)
+    return any(answer.at < end for answer, end in zip(rivals[1:], ends, strict=False))
 
 
 @dataclass(frozen=True)
@@ -59,7 +96,7 @@ class DuplicateBursts:
         self._bursts: dict[int, Duplicates] = {}
 
     async def get(self, case: Case, number: int) -> Duplicates:
-        """The burst with this number, from 1. One with lost answers or an old code is sent again.
+        """The burst with this number, from 1. One with lost answers, an old code or no rivals is sent again.
 
         Raises what `Case.send` raises.
         """
@@ -69,7 +106,7 @@ class DuplicateBursts:
                 case.answers += [answer.ref for answer in (*known.answers, known.final)]
                 return known
             burst = await _send_duplicates(case)
-            if is_certain(case):
+            if is_certain(case) and _have_competed(burst.answers):
                 self._bursts[number] = burst
             return burst
 

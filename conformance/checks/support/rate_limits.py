@@ -18,7 +18,6 @@ from conformance.checks.support.bursts import (
     batch_size,
     continue_through_window,
     exceeds,
-    expect_sufficient_rate,
     is_small,
     send_burst,
     slow_burst_message,
@@ -81,7 +80,6 @@ async def measure(case: Case) -> Provocation:
     A limiter that answers another status violates RATE-1, and the other checks are inconclusive.
     """
     expect_permission(case)
-    expect_sufficient_rate(case)
     memory = case.runtime.memory
     if MEMORY not in memory:
         memory[MEMORY] = await _limit_all(case)
@@ -281,7 +279,8 @@ async def _run_step(prep: Preparation, outcomes: _Outcomes, step: _Step) -> None
         return
     current_check.set(f"check_rate_limit[{name}]")
     try:
-        outcomes[name] = await step(prep, previous)
+        async with prep.case.runtime.sender.reserve_starts():
+            outcomes[name] = await step(prep, previous)
     except FAILURES as error:
         outcomes[name] = error
 

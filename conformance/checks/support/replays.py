@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.signals import Inconclusive, Violation
+from conformance.checks.support.signals import Inconclusive, Violation, require_whole
 from conformance.client.redaction.fragments import truncate_for_redaction
 from conformance.client.request import Request
 from conformance.client.response import NO_VALUE, Answer
@@ -30,7 +30,8 @@ _MAX_VALUE = 200
 
 
 def have_equal_values(first: Answer, second: Answer, volatile: tuple[str, ...]) -> bool:
-    """Whether two answers have the same JSON value, except volatile members."""
+    """Whether two answers have the same JSON value, except volatile members. Inconclusive where one was cut off."""
+    require_whole(first, second)
     first_value, second_value = (pointer.remove_matching(answer.value, volatile) for answer in (first, second))
     return strictjson.is_equal(first_value, second_value)
 

@@ -5,6 +5,7 @@ What schemathesis generates (`schema_breaks`) is not sure to meet each of them; 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,10 +23,14 @@ _MAX_ITEMS: Final = 1000
 _LARGE: Final = 5_000
 """In characters: more than a store with small entries holds in one."""
 _LONG_ITEM: Final = 400
+_CODE: Final = re.compile("[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
+"""`en`, `pt-BR`, `zh_Hant_TW`, `EUR`."""
 SYNTAX: Final = {"pattern", "format", "enum", "const"}
 """Keywords that leave a text no free choice of its characters."""
 REQUIRED_ALONE: Final = "the required members alone"
 """The first of the least values."""
+ZERO: Final = "0"
+"""A text that is false in PHP, and as a number."""
 _FURTHER: Final = "furtherMember"
 _OTHER_TYPE: Final[Mapping[str, Any]] = {"string": 12345, "integer": "12345", "number": "12345", "boolean": "true"}
 EXACT: Final = 2**53 - 1
@@ -97,7 +102,8 @@ def least_values(
 ) -> Iterator[tuple[str, Any]]:
     """What is least in a body that fits the schema, and such a body: for each list, all texts, all numbers.
 
-    First the required members alone. `keep` and `values` as in `values_beyond_bounds`.
+    First the required members alone. A text of one character is "0", and with the smallest numbers one is that may be
+    empty. `keep` and `values` as in `values_beyond_bounds`.
     """
     root = Root(schema)
     if isinstance(body, dict):
@@ -115,7 +121,10 @@ def least_values(
         if isinstance(value, list):
             yield f"the shortest list at {where}", pointer.replace(body, where, value[: _largest(parts, "minItems")])
         elif isinstance(value, str) and not any(SYNTAX & part.keys() for part in parts):
-            texts = pointer.replace(texts, where, value[: _largest(parts, "minLength")])
+            fewest = _largest(parts, "minLength")
+            texts = pointer.replace(texts, where, ZERO if fewest == len(ZERO) else value[:fewest])
+            if not fewest:  # the texts are empty in the other body
+                numbers = pointer.replace(numbers, where, ZERO)
         elif not isinstance(value, (bool, str)) and value is not None and any("minimum" in part for part in parts):
             numbers = pointer.replace(numbers, where, _largest(parts, "minimum"))
     yield from (("the shortest texts", texts), ("the smallest numbers", numbers))
@@ -142,10 +151,11 @@ def longest_texts(
 
 def large_values(
     body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any], *, max_bytes: int | None
-) -> Iterator[Any]:
+) -> Iterator[tuple[Any, str]]:
     """Bodies of at least `_LARGE` characters that fit the schema: a list of long texts, the last one first, or a text.
 
-    None is longer than half of `max_bytes`. `keep` and `values` as in `values_beyond_bounds`.
+    Each with the place of its last long text, whose characters are free. None is longer than half of `max_bytes`.
+    `keep` and `values` as in `values_beyond_bounds`.
     """
     root, most = Root(schema), min(4 * _LARGE, (max_bytes or _LONGEST) // 2)
     for where in reversed(list(places(body))):
@@ -159,11 +169,11 @@ def large_values(
         count = min(_smallest(list(root.subschemas(schema, pointer.tokens(where))), "maxItems", 50), most // length)
         if length * count >= _LARGE:
             texts = [f"{value[0]} {number} ".ljust(length, "x")[:length] for number in range(count)]
-            yield pointer.replace(body, where, texts)
+            yield pointer.replace(body, where, texts), f"{where}/{count - 1}"
     for where, longest in reversed(list(longest_texts(body, schema, keep, values))):
         length = min(longest, most)
         if length >= _LARGE:
-            yield pointer.replace(body, where, str(pointer.get(body, where)).ljust(length, "x")[:length])
+            yield pointer.replace(body, where, str(pointer.get(body, where)).ljust(length, "x")[:length]), where
 
 
 def _smallest(parts: list[dict[str, Any]], name: str, default: int) -> int:
@@ -203,6 +213,20 @@ def _of_text(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]:
         )  # implementations count code points, UTF-16 units or bytes
     if "enum" in part and f"{value}x" not in part["enum"]:
         yield "enum", f"{value}x"
+    if "enum" in part and has_exact_case(part["enum"], value):
+        yield "enum-case", value.swapcase()
+
+
+def has_exact_case(values: Iterable[Any], value: str) -> bool:
+    """Whether a text in another case is none of an enum's values, and no other way to write one of them.
+
+    Tags of languages and codes of countries and currencies may be normalised before they are validated (RFC 5646,
+    section 2.1.1), and an enum with a value in two cases describes any case.
+    """
+    texts = [text for text in values if isinstance(text, str)]
+    if all(_CODE.fullmatch(text) for text in texts) or len({text.casefold() for text in texts}) < len(texts):
+        return False
+    return value.isascii() and value.swapcase() not in texts
 
 
 def _of_syntax(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]:
@@ -211,6 +235,9 @@ def _of_syntax(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]
     if "pattern" in part:
         matching = jsonschema_rs.Draft202012Validator({"pattern": part["pattern"]})
         yield from (("pattern", other) for other in others if not matching.is_valid(other))
+        # without an anchor at the start of the text, or with one that holds for each line
+        starts = (f"!\n{value}", f"!{value}")
+        yield from (("pattern-start", other) for other in starts if not matching.is_valid(other))
     yield from (("format", other) for other in others if breaks_format([part], other))
 
 

@@ -19,6 +19,7 @@ from conformance.checks.support.crisp_formats import breaks_format, format_valid
 from conformance.checks.support.properties import hypothesis_settings
 from conformance.checks.support.strategies import Edit, places
 from conformance.core import json_pointer as pointer
+from conformance.core.json_pointer import JsonValue
 from conformance.core.strict_json import json_type
 from conformance.profile.components import put_schemas
 from conformance.profile.subschema import Root, Schema
@@ -164,3 +165,18 @@ def _is_ordinary(value: Any) -> bool:
     if isinstance(value, (int, float)):
         return value == 0 or 1 / _LARGEST < abs(value) < _LARGEST
     return value is None or (isinstance(value, str) and _UNUSUAL.search(value) is None)
+
+
+_BLANKS: Final = "".join(map(chr, (*range(0x21), 0x7F, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200C)))) + (
+    "\u2028\u2029\u202f\u205f\u2060\u3000\ufeff"
+)
+"""What implementations take off the ends of a text: some of them every control character."""
+
+
+def trim_texts(value: JsonValue) -> JsonValue:
+    """The value with the blanks taken off the ends of its texts."""
+    if isinstance(value, str):
+        return value.strip(_BLANKS)
+    if isinstance(value, dict):
+        return {name: trim_texts(member) for name, member in value.items()}
+    return [trim_texts(item) for item in value] if isinstance(value, list) else value

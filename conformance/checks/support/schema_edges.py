@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.checks.support.schema_bounds import EXACT, SYNTAX, is_later_item
+from conformance.checks.support.schema_bounds import EXACT, SYNTAX, ZERO, is_later_item
 from conformance.checks.support.strategies import places
 from conformance.core import json_pointer as pointer
 from conformance.profile.subschema import Root, Schema
@@ -57,11 +57,18 @@ def edges(body: Any, schema: Schema, keep: Collection[Any], values: Collection[A
 def _edges_of(where: str, part: Schema, value: Any) -> Iterator[Edge]:
     if isinstance(value, list):
         yield from _of_list(where, part, value)
-    elif isinstance(value, str):
-        if value and part.get("minLength") == 0 and not SYNTAX & part.keys():
-            yield Edge(where, "minLength", lambda _: "", lambda text: text[:1], is_zero=True)
+    elif isinstance(value, str) and not SYNTAX & part.keys():
+        yield from _of_text(where, part, value)
     elif isinstance(value, int) and not isinstance(value, bool):
         yield from _of_integer(where, part)
+
+
+def _of_text(where: str, part: Schema, value: str) -> Iterator[Edge]:
+    """The empty text; and "0", to which the same digit twice is next: it is as large, and no other text."""
+    if part.get("minLength", 0) <= 1 < part.get("maxLength", 2):
+        yield Edge(where, f'minLength (as "{ZERO}")', lambda _: ZERO, lambda _: 2 * ZERO)
+    if value and part.get("minLength") == 0:
+        yield Edge(where, "minLength", lambda _: "", lambda text: text[:1], is_zero=True)
 
 
 def _of_list(where: str, part: Schema, value: list[Any]) -> Iterator[Edge]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
@@ -14,6 +14,7 @@ from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
+from conformance.profile.behavior import Search
 from conformance.profile.model import Profile
 
 
@@ -27,6 +28,8 @@ def items_of(answer: Answer) -> list[Any]:
 def item_ids(case: Case, answer: Answer) -> list[str]:
     """The ids of the items, by the pointer that the profile states."""
     place = case.profile.search.item_id
+    if place is None:
+        return ["" for _ in items_of(answer)]
     return [str(pointer.get(item, place)) if pointer.has(item, place) else "" for item in items_of(answer)]
 
 
@@ -45,7 +48,7 @@ def need_stable_order(case: Case) -> None:
     search = case.profile.search
     case.require_applicable(search.stable_sort is not False, "the order changes between requests, as stated")
     case.need(search.stable_sort, "search.stable_sort = true", "an order that does not change is needed")
-    case.need(search.item_id, "search.item_id", "the place of an item's id is needed")
+    case.need(search.item_id is not None, "search.item_id", "the place of an item's id is needed")
 
 
 def first_page(profile: Profile) -> int:
@@ -91,11 +94,29 @@ def cursor_of(case: Case, answer: Answer) -> str:
     return "" if cursor is None else str(cursor)
 
 
+async def send_cursor(case: Case, request: Request, cursor: str, purpose: str) -> Answer:
+    """The answer to a cursor that the target issued, in place of page.
+
+    The interface requires page: a target that refuses a cursor without it gets the first one beside each cursor.
+    """
+    parameter, first = case.profile.search.cursor_parameter, str(first_page(case.profile))
+    beside_page = request.with_query(**{"page": first, parameter: cursor})
+    if case.runtime.memory.get(_CURSORS_NEED_PAGE):
+        return await case.send(beside_page, purpose)
+    answer = await case.send(beside_page.without_query("page"), purpose)
+    if answer.status == 400:
+        second = await case.send(beside_page, f"{purpose}, with page={first}")
+        if second.ok:
+            case.runtime.memory[_CURSORS_NEED_PAGE] = True
+            case.note("a cursor is taken with page beside it, and refused without")
+            return second
+    return answer
+
+
 async def read_page_by_cursor(case: Case, request: Request, cursor: str, size: int) -> Answer:
     """The page of a cursor that the target issued. Violated unless it is answered with at most `size` items."""
-    parameter = case.profile.search.cursor_parameter
-    by_cursor = request.without_query("page").with_query(**{"pageSize": str(size), parameter: cursor})
-    answer = await case.send(by_cursor, f"{parameter} of the page before, pageSize {size}")
+    purpose = f"{case.profile.search.cursor_parameter} of the page before, pageSize {size}"
+    answer = await send_cursor(case, request.with_query(pageSize=str(size)), cursor, purpose)
     if not answer.ok:
         raise case.violation(f"a page by its cursor was answered {answer.status}", answer, expected="200")
     if len(items_of(answer)) > size:
@@ -122,6 +143,17 @@ async def read_by_cursors(case: Case, request: Request, first: Answer, size: int
 
 async def read_page(case: Case, request: Request, page: int, size: int) -> Answer:
     return await case.send(request.with_query(page=str(page), pageSize=str(size)), f"page {page}, pageSize {size}")
+
+
+async def is_page_of_result(case: Case, request: Request, page: int) -> bool:
+    """Whether a page far from the first is one of a very long result: it has items, and others than its neighbours."""
+    found: list[list[Any]] = []
+    for number in dict.fromkeys((page, page - 1, first_page(case.profile))):
+        answer = await case.send_with_retry(request.with_query(page=str(number)), f"page {number}", request)
+        found.append(items_of(answer) if answer.ok else [])
+        if not found[-1] or found[-1] in found[:-1]:
+            return False
+    return True
 
 
 async def read_all(case: Case, request: Request, size: int) -> list[Answer]:
@@ -153,6 +185,32 @@ async def read_pages(case: Case, request: Request, size: int, most: int) -> list
     return pages
 
 
+async def read_after_gap(case: Case, request: Request, size: int, pages: list[Answer]) -> list[Answer]:
+    """The pages with items after the empty one that followed `pages`, up to the second empty one in a row.
+
+    A target that hides items after it cut the pages has such a gap where it hides all of a page.
+    """
+    further: list[Answer] = []
+    number, empty = first_page(case.profile) + len(pages) + 1, 1
+    while empty <= _MOST_EMPTY and len(pages) + len(further) < MOST_PAGES:
+        answer = await read_page(case, request, number, size)
+        if not answer.ok:
+            break
+        if items_of(answer):
+            further.append(answer)
+        number, empty = number + 1, 0 if items_of(answer) else empty + 1
+    return further
+
+
+async def has_gaps(case: Case, request: Request, whole: Sequence[Answer], size: int) -> bool:
+    """Whether items are hidden after the pages are cut: pages of the whole result before its last one are not full,
+    or an empty one of a smaller size has others behind it."""
+    if any(len(items_of(page)) < largest_page_size(case.profile) for page in whole[:-1]):
+        return True
+    pages = await read_pages(case, request, size, MOST_PAGES + 1)
+    return bool(await read_after_gap(case, request, size, pages))
+
+
 def ids_of_pages(case: Case, pages: list[Answer]) -> list[str]:
     return [found for page in pages for found in item_ids(case, page)]
 
@@ -165,6 +223,8 @@ async def expect_unchanged_whole(case: Case, request: Request, size: int, pages:
 
 
 _SEARCH_PAGES: Final = 20
+_CURSORS_NEED_PAGE: Final = "cursors need page"
+_MOST_EMPTY: Final = 2
 MOST_PAGES: Final = 40
 
 
@@ -237,3 +297,10 @@ def first_decrease(values: list[Any]) -> tuple[Any, Any] | None:
     """The first two neighbours, nulls left out, that are not ascending by any collation themselves."""
     present = [value for value in values if value is not None]
     return next((pair for pair in pairwise(present) if not is_ordered(list(pair))), None)
+
+
+def full_size(search: Search, total: int) -> int | None:
+    """The largest page size that divides this number of items; None if there is none."""
+    assert search.page_size_max is not None
+    sizes = range(min(search.page_size_max, total), (search.page_size_min or 1) - 1, -1)
+    return next((size for size in sizes if total % size == 0), None)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
-from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.signals import Inconclusive, require_whole
 from conformance.client.fixtures import Members, ResourceMissing
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -117,6 +117,7 @@ class SignReader:
         path = {name: str(value) for name, value in render(dict(self.effect.path), scope).items()}
         answer = await self._case.send(look.with_path(**path), "effect observation")
         if answer.ok:
+            require_whole(answer)
             return answer.value
         if answer.status in _ABSENT_STATUSES and self.effect.absent is not None:
             return MISSING

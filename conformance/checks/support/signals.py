@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from conformance.client.response import Answer
 from conformance.core.outcomes import Level
+
+_STATUSES: Final = re.compile(r"[1-5]\d\d(?: or [1-5]\d\d)*")
+"""The text of an expectation that is about the status alone."""
 
 
 class Signal(Exception):
@@ -43,6 +49,19 @@ class Inconclusive(Signal):
     def __init__(self, message: str, *answers: Answer, cause: str = "", observed: str = "") -> None:
         super().__init__(message, *answers, observed=observed)
         self.cause = cause
+
+
+def are_other_statuses(observed: str, expected: str) -> bool:
+    """Whether a status was observed where others were expected: then the bodies have no part in the violation."""
+    return all(map(_STATUSES.fullmatch, (observed, expected))) and observed not in expected
+
+
+def require_whole(*answers: Answer) -> None:
+    """Inconclusive where the body of an answer was cut off, so that its value is not known."""
+    for answer in answers:
+        if answer.truncated:
+            message = f"the answer to {answer.request.operation.id} is too long to be judged"
+            raise Inconclusive(message, answer, cause="answer too long")
 
 
 class Inapplicable(Signal):

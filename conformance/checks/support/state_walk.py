@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from conformance.checks.support.authorization import credentials_without_scope
 from conformance.checks.support.case import Case
+from conformance.checks.support.equal_calls import may_be_replay
 from conformance.checks.support.replays import expect_same, fix_proof_id, replay
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.checks.support.transitions import ALLOWED, CONFLICT, SETTLE_S, UNKNOWN, Place, States
@@ -143,6 +144,8 @@ class Walker:
         if answer is None:
             return
         self.log.append(f"{name} {answer.status}")
+        if may_be_replay(self.case, answer):
+            raise Inconclusive("without keys, it is not known whether an equal call was carried out again", answer)
         await self._judge(name, answer)
         if answer.ok:
             self.calls.append((name, answer))
@@ -214,7 +217,7 @@ class Walker:
         twin = await self._twin(name)
         if twin is not None and twin.ok != answer.ok:
             twin = await self._twin(name, at=answer.at)  # a lifetime may make the difference
-        if twin is not None and twin.ok != answer.ok and not await self._settles(answer if twin.ok else twin):
+        if twin is not None and twin.ok != answer.ok and not await self._settles(name, answer, twin):
             message = f"{name} is answered differently on a resource that received only the successful calls"
             violation = WalkViolation(message, twin, answer, expected=twin.summary, observed=answer.summary)
             violation.explanation = await self._explanation(name, answer)
@@ -243,12 +246,20 @@ class Walker:
             await asyncio.sleep(at - self._began - (self._elapsed_s - began))
         return await self._call(name, members)
 
-    async def _settles(self, refused: Answer) -> bool:
-        """Whether the resource was only in use for a moment: the same call is answered 200 some time later."""
+    async def _settles(self, name: str, answer: Answer, twin: Answer) -> bool:
+        """Whether the resource was only in use for a moment: the call that was refused is answered 200 some time later.
+
+        On the walk's own resource that is a call like any other, which the next twins receive too.
+        """
+        refused = twin if answer.ok else answer
         if refused.status != 409:
             return False
         await asyncio.sleep(max(0.0, refused.at + SETTLE_S - self._elapsed_s))
-        return (await self.case.send(refused.request.with_fresh_key(), "walk: the same call later")).ok
+        later = await self.case.send(refused.request.with_fresh_key(), "walk: the same call later")
+        if later.ok and refused is answer:
+            self.calls.append((name, later))
+            self.log.append(f"{name} {later.status}")
+        return later.ok
 
     @property
     def _elapsed_s(self) -> float:

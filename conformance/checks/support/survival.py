@@ -7,7 +7,7 @@ from typing import Final
 from conformance.checks.support.case import Case
 from conformance.client.response import Answer
 
-MARKUP: Final = "<script>alert(1)</script> ' UNION SELECT 1 -- ../../etc/passwd"
+MARKUP: Final = "<script>alert(1)</script> ' UNION SELECT 1 -- ../../etc/passwd %s{0}"
 """A text that a firewall may take for an attack."""
 LONG_URL: Final = 2_000
 """A longer URL may be refused for its length by a component in front of the service."""

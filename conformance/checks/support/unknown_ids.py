@@ -10,6 +10,7 @@ from typing import Final
 _NUMBERED: Final = re.compile(r"\D*((19|20)\d\d\D+)?\d{1,11}")
 """`ORD-1001`, `2026-000017`: each installation may count so for itself."""
 
+_LONG_NUMBER: Final = re.compile("[1-9][0-9]{6,}")
 _NUMBER: Final = re.compile("[0-9]+")
 _LEADING_NUMBER: Final = re.compile(r"[^0-9a-z]*0*(\d+)")
 _LONGEST_COUNT: Final = 9
@@ -30,6 +31,11 @@ def is_distinctive(known: str) -> bool:
     So may a number with a word or a year before it.
     """
     return len(known) > _SHORT and not known.isdecimal() and not _NUMBERED.fullmatch(known)
+
+
+def is_long_number(known: str) -> bool:
+    """Whether an id is a number that stands for something else by a rare chance only, where the place is the same."""
+    return _LONG_NUMBER.fullmatch(known) is not None
 
 
 def may_exist(generated: str, known: str) -> bool:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.shown_members import ShownMembers, beside_kept, is_shown, value_at
+from conformance.checks.support.update_values import other_values, stated_names, updatable_names, update_schema
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 
-_PAUSES_S = (0.2, 0.4, 0.8)
+PAUSES_S = (0.2, 0.4, 0.8)
 """A copy of a store may be older than the one that took the update before."""
+
+_MOST = 4
+"""Members that are changed alone."""
+
+_ENOUGH = 3
+"""Updates of different members, so that two at once leave a third one to look at them."""
 
 
 def need_partial_update(case: Case) -> None:
@@ -31,11 +39,6 @@ async def another_partial_update(case: Case, update: Request) -> Request:
     """The partial update with another {unique}, and a key of its own."""
     other = replace(update, scope={**update.scope, "unique": case.runtime.arranger.unique()})
     return (await partial_update(case, other)).with_fresh_key()
-
-
-def value_at(answer: Answer, where: str) -> Any:
-    """None where it is not there."""
-    return pointer.get(answer.value, where) if pointer.has(answer.value, where) else None
 
 
 def expect_kept(case: Case, create_answer: Answer, answer: Answer, places: Iterable[str]) -> None:
@@ -56,13 +59,57 @@ async def steps_of(case: Case, created: Answer, update: Request) -> list[dict[st
     """Bodies of PATCH that name different members, each with another value than was created."""
     body = created.request.body
     partial_body = (await partial_update(case, update)).body
-    names = [*switches_of(case, body), *await _switches_of_updates(case, created)]
-    steps: list[dict[str, Any]] = [{name: not body.get(name, True)} for name in names if name not in partial_body]
+    switches = [name for name in switches_of(case, body) if name not in partial_body]
+    switches += await switches_to_put_off(case, created)
+    steps: list[dict[str, Any]] = [{name: not body.get(name, True)} for name in switches]
     steps.append(partial_body)
     member_names = {name for step in steps for name in step}
     others = [await case.runtime.arranger.render_body(update, template) for template in case.facts.bodies]
     steps += [other for other in others if isinstance(other, dict) and other and not member_names & other.keys()][:1]
-    return [step for step in steps if not any(strictjson.is_equal(step[name], body.get(name)) for name in step)]
+    steps = [step for step in steps if not any(strictjson.is_equal(step[name], body.get(name)) for name in step)]
+    member_names = {*partial_body, *(name for step in steps for name in step)}
+    values = await other_values(case, created)
+    further = [{name: value} for name, value in values.items() if name not in member_names]
+    return [*steps, *further[: max(0, _ENOUGH - len(steps))]]
+
+
+async def all_steps_of(case: Case, created: Answer, update: Request) -> list[dict[str, Any]]:
+    """Also one for each further member; lists and objects come first, so that each later change may lose them."""
+    steps = await steps_of(case, created, update)
+    steps += await single_changes(case, created, update, steps)
+    return sorted(steps, key=lambda step: not any(isinstance(value, (list, dict)) for value in step.values()))
+
+
+def need_steps(case: Case, steps: Sequence[Any]) -> None:
+    """Unstated where further bodies of the update would help, inapplicable where its schema has no more members."""
+    if len(steps) < _ENOUGH and (update_schema(case) is None or len(updatable_names(case)) >= _ENOUGH):
+        where = f"operations.{case.operation.id}.bodies"
+        case.need(case.facts.bodies, where, "partial updates of three different members are needed")
+    case.require_case(len(steps) >= _ENOUGH, "no three partial updates of different members are known")
+
+
+async def single_changes(
+    case: Case, created: Answer, update: Request, steps: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Bodies that name one member alone, of those that no step names: a member may need another.
+
+    Of the good PATCH, and with other values those that the schema of updates names beside them.
+    """
+    body, sent = update.body, created.request.body
+    names = set().union(*steps)
+    changes = [{name: body[name]} for name in body if name not in names] if isinstance(body, dict) else []
+    others = [step for step in changes if not any(strictjson.is_equal(step[name], sent.get(name)) for name in step)]
+    member_names = names.union(*others)
+    further = [{name: value} for name, value in (await other_values(case, created)).items() if name not in member_names]
+    return [*others, *further][:_MOST]
+
+
+async def switches_to_put_off(case: Case, created: Answer) -> list[str]:
+    """Switches that create did not name, and that updates can put off: true now, and named by no partial update."""
+    values = await other_values(case, created)
+    names = [*await _switches_of_updates(case, created), *(name for name, value in values.items() if value is False)]
+    not_free = {*created.request.body, *(case.profile.webhooks.patch or {})}
+    return [name for name in dict.fromkeys(names) if name not in not_free]
 
 
 async def _switches_of_updates(case: Case, created: Answer) -> list[str]:
@@ -80,83 +127,24 @@ async def _switches_of_updates(case: Case, created: Answer) -> list[str]:
     ]
 
 
-def beside_kept(case: Case, name: str) -> str:
-    """The place of a member in an answer: beside those that the profile states."""
-    return case.profile.webhooks.kept[0].rpartition("/")[0] + pointer.join(name)
-
-
-def is_shown(case: Case, answer: Answer, name: str) -> bool:
-    """Whether an answer shows a member with the value that its request sent."""
-    where, body = beside_kept(case, name), answer.request.body
-    return (
-        name in body and pointer.has(answer.value, where) and strictjson.is_equal(value_at(answer, where), body[name])
-    )
-
-
 def places_of(case: Case, names: Collection[str]) -> list[str]:
     """The kept places of members that create set: one that is derived may change with another one that PATCH names."""
     places = {beside_kept(case, name) for name in names}
     return [where for where in case.profile.webhooks.kept if where in places]
 
 
-def old_values(case: Case, created: Answer, step: Mapping[str, Any]) -> dict[str, Any]:
-    """What a PATCH changes of the answer to create: places with the values that they must not have afterwards."""
-    body = created.request.body
-    values = {beside_kept(case, name): body[name] for name in step if is_shown(case, created, name)}
+def old_values(case: Case, created: Answer, answer: Answer) -> dict[str, Any]:
+    """What a PATCH changed of the answer to create: places with the values that they must not have afterwards.
+
+    A value that the profile's updates do not state may need more than a PATCH, such as a URL that is verified first: it
+    counts where the answer shows it.
+    """
+    body, step, stated = created.request.body, answer.request.body, stated_names(case)
+    names = [name for name in step if name in stated or isinstance(step[name], bool) or is_shown(case, answer, name)]
+    values = {beside_kept(case, name): body[name] for name in names if is_shown(case, created, name)}
     # a switch that create did not name is on by default; any other default may be another form of what a PATCH says
     off_places = [beside_kept(case, name) for name, value in step.items() if value is False and name not in body]
     return values | {where: True for where in off_places if value_at(created, where) is True}
-
-
-class ShownMembers:
-    """Members that PATCHes of an endpoint have set, if the answers showed the same values."""
-
-    def __init__(self, case: Case, created: Answer) -> None:
-        self._case, self._created = case, created
-        self._values: dict[str, Any] = {}
-        """By the member's name."""
-
-    def forget(self, names: Iterable[str]) -> None:
-        """What another PATCH names may have another value, even where that is refused."""
-        for name in names:
-            self._values.pop(name, None)
-
-    def note(self, answer: Answer) -> None:
-        body = answer.request.body
-        self._values |= {name: body[name] for name in body if is_shown(self._case, answer, name)}
-
-    def to_change(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The values that a PATCH with this body changes, by their places."""
-        common_names = [name for name in body if name in self._values]
-        return {
-            beside_kept(self._case, name): self._values[name]
-            for name in common_names
-            if not strictjson.is_equal(body[name], self._values[name])
-        }
-
-    def lost_names(self, answer: Answer) -> list[str]:
-        """The names of members that an answer to a later PATCH, which does not name them, shows otherwise or not."""
-        places = {name: beside_kept(self._case, name) for name in self._values}
-        return [
-            name
-            for name, where in places.items()
-            if not pointer.has(answer.value, where)
-            or not strictjson.is_equal(value_at(answer, where), self._values[name])
-        ]
-
-    def judge(self, name: str, answer: Answer) -> None:
-        """Violated for a member that create or the profile names; a warning for another one.
-
-        One that only an update names may be about that update, such as a reason for it.
-        """
-        case, where = self._case, beside_kept(self._case, name)
-        webhooks = case.profile.webhooks
-        message = f"{where} has lost the value that an earlier PATCH gave it, and the last one did not name it"
-        expected = str(self._values[name])
-        if is_shown(case, self._created, name) or where in webhooks.kept or name in (webhooks.patch or {}):
-            observed = str(value_at(answer, where)) if pointer.has(answer.value, where) else "no such member"
-            raise case.violation(message, self._created, answer, expected=expected, observed=observed)
-        case.warn(message, self._created, answer, expected=expected)
 
 
 async def expect_another_change(
@@ -180,7 +168,7 @@ async def expect_changes(
 
     `changed_values`: places and old values. A slow copy is given a moment.
     """
-    for pause_s in (*_PAUSES_S, 0.0):
+    for pause_s in (*PAUSES_S, 0.0):
         old_places = [
             where for where, value in changed_values.items() if strictjson.is_equal(value_at(answer, where), value)
         ]

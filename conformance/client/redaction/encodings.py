@@ -29,6 +29,8 @@ _NAMED_ENTITIES: Final = {
 }
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]+")
 """Text that is the same in a URL, in JSON and in HTML, as nearly all tokens are."""
+_SIGNS: Final = (" ", "-", ".", ",")
+"""What stands between the characters of a text that is spelt out."""
 _MAX_ROUNDS: Final = 4
 """Maximum nesting of escapes, for example a URL in HTML in JSON."""
 
@@ -76,12 +78,14 @@ def _base64_cores(raw: bytes) -> set[str]:
     return found
 
 
-def base32_forms(secret: str) -> tuple[str, ...]:
-    """The base32 characters that encode only bits of the secret, at each of the five offsets, in either case.
+def rare_forms(secret: str) -> tuple[str, ...]:
+    """The forms of a secret that ordinary software does not write: base32, in reverse order, and spelt out.
 
-    They are apart from the other forms: for all secrets of a run they would cost more time than the others together.
+    In base32, the characters that encode only bits of the secret, at each of the five offsets, in either case. They
+    are apart from the other forms: for all secrets of a run they would cost more time than the others together.
     """
-    raw, found = secret.encode("utf-8", "surrogatepass"), set()
+    raw = secret.encode("utf-8", "surrogatepass")
+    found = {secret[::-1], *(sign.join(secret) for sign in _SIGNS)}
     for offset in range(5):
         shifted = base64.b32encode(b"\0" * offset + raw)
         core = shifted[(offset * 8 + 4) // 5 : (offset + len(raw)) * 8 // 5].decode()

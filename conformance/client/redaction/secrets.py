@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from conformance.client.redaction.character_codes import CharacterCodes
-from conformance.client.redaction.encodings import ESCAPES, MIN_LENGTH, UnescapedText, base32_forms, forms
+from conformance.client.redaction.encodings import ESCAPES, MIN_LENGTH, UnescapedText, forms, rare_forms
 from conformance.client.redaction.fragments import (
     LENGTH,
     MIN_COVERED,
@@ -179,7 +179,7 @@ class Secrets:
     def add_credential(self, name: str, secret: str) -> None:
         """Adds a credential of the profile; written as «credential:name»."""
         label = f"«credential:{name}»"
-        for form in (*forms(secret), *base32_forms(secret)):
+        for form in (*forms(secret), *rare_forms(secret)):
             self._keep(_Spelling(form, label, False))
         self._fragments.add(secret, f"«redacted:part of {name}»")
         self._shortest = min(self._shortest, LENGTH)

@@ -145,6 +145,7 @@ def _search(profile: Profile, contract: Contract) -> SearchRule:
         page_size_above=stated.page_size_above,
         page_size_below=stated.page_size_below,
         past_the_end=stated.past_the_end,
+        page_max=stated.page_max,
         empty_q=stated.empty_q,
         q_max=stated.q_max,
         unknown_category=stated.unknown_category,

@@ -306,7 +306,7 @@ LAWS: Final = (
         _search,
         "read two pages of one search",
         Level.DECLARED,
-        _needs("search.stable_sort", lambda f: f.search.stable_sort and f.search.item_id),
+        _needs("search.stable_sort", lambda f: f.search.stable_sort and f.search.item_id is not None),
     ),
     Law(
         "SRCH-8",

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from conformance.judge.laws.judgement import Judgements, confirmation, is_after, violation
 from conformance.judge.laws.traffic import UNKNOWN, Call, Traffic
+
+_SOON_S: Final = 5.0
+_SOON_IN_ALL_TRAFFIC_S: Final = 60.0
+"""In this time a state is taken not to be changed by other means: by hand, or by a client that was not recorded."""
 
 
 def a_code_is_exchanged_once(traffic: Traffic) -> Judgements:
@@ -40,7 +45,7 @@ def _used_once(traffic: Traffic, operation: str, name: str) -> Judgements:
 def a_conflicting_transition_is_refused(traffic: Traffic) -> Judgements:
     """CONF-1. After a 200 that leads to a state, what conflicts with that state is not answered 200.
 
-    Sure where nothing else was sent to the resource in between that may have changed it.
+    Sure where nothing else was sent to the resource in between that may have changed it, and soon after.
     """
     for first, call, status in _transitions(traffic):
         if status != 200 and call.ok:
@@ -53,6 +58,7 @@ def a_conflicting_transition_is_refused(traffic: Traffic) -> Judgements:
 def _transitions(traffic: Traffic) -> Iterator[tuple[Call, Call, int]]:
     """The call that led to the state of a resource, the next one to it, and the stated status of that."""
     rules = {(rule.after, rule.operation): rule.status for rule in traffic.facts.conflicts}
+    soon_s = _SOON_IN_ALL_TRAFFIC_S if traffic.facts.is_all_traffic else _SOON_S
     resources: dict[tuple[str, str], list[Call]] = defaultdict(list)
     for call in traffic.calls:
         rule = traffic.facts.operations[call.operation]
@@ -62,7 +68,7 @@ def _transitions(traffic: Traffic) -> Iterator[tuple[Call, Call, int]]:
         for index, call in enumerate(calls):
             first = _last_change(calls, index)
             status = rules.get((first.operation, call.operation)) if first else None
-            if first is None or status is None:
+            if first is None or status is None or call.at - first.end > soon_s:
                 continue
             yield first, call, status
 

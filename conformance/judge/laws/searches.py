@@ -11,11 +11,11 @@ from conformance.core import json_pointer as pointer
 from conformance.core.law_facts import SearchRule
 from conformance.judge.laws import comparison
 from conformance.judge.laws.judgement import Judgements, confirmation, violation
+from conformance.judge.laws.search_evidence import PLAIN_INTEGER, Evidence, evidence_of, is_own_query
 from conformance.judge.laws.traffic import Call, Traffic
 
 SEARCH: Final = "searchPublicProducts"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?")
-_PLAIN_INTEGER: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 _PLAIN_QUERY: Final = re.compile(r"[\w.,:&=+-]*", re.ASCII)
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 _SOON_S: Final = 5.0
@@ -81,10 +81,10 @@ def a_page_is_no_longer_than_asked(traffic: Traffic) -> Judgements:
     """
     rule = traffic.facts.search
     stated = rule.query.get("pageSize", "")
-    smallest = rule.page_size_min or (int(stated) if _PLAIN_INTEGER.fullmatch(stated) else None)
+    smallest = rule.page_size_min or (int(stated) if PLAIN_INTEGER.fullmatch(stated) else None)
     for search in searches(traffic) if smallest is not None else ():
         size = search.values.get("pageSize", "")
-        if not _PLAIN_INTEGER.fullmatch(size) or int(size) < max(1, smallest or 0):
+        if not PLAIN_INTEGER.fullmatch(size) or int(size) < max(1, smallest or 0):
             continue
         if (items := items_of(traffic, search.call)) is None:
             continue
@@ -108,13 +108,18 @@ def a_filter_holds(traffic: Traffic) -> Judgements:
             value = search.values.get(name)
             for item in (items_of(traffic, search.call) or ()) if value else ():
                 found = pointer.get(item, place) if pointer.has(item, place) else None
-                if isinstance(found, str) and found != value:
+                if isinstance(found, str) and _fold(found) != _fold(value or ""):
                     message = f"a search with {name}={value} has an item of another {name}"
                     yield violation(message, search.call, expected=f"{value} at {place}", observed=found[:100])
                     break
             else:
                 if value and search.call.ok:
                     yield confirmation(search.call)
+
+
+def _fold(value: str) -> str:
+    """A target may compare values without regard to case and outer spaces."""
+    return value.strip().casefold()
 
 
 def pages_are_in_order(traffic: Traffic) -> Judgements:
@@ -145,9 +150,9 @@ def an_order_holds(traffic: Traffic) -> Judgements:
 def an_item_comes_once(traffic: Traffic) -> Judgements:
     """SRCH-9. No item comes twice on one page."""
     place = traffic.facts.search.item_id
-    for search in searches(traffic) if place else ():
+    for search in searches(traffic) if place is not None else ():
         items = items_of(traffic, search.call) or []
-        ids = [str(pointer.get(item, place)) for item in items if pointer.has(item, place)]
+        ids = [str(pointer.get(item, place or "")) for item in items if pointer.has(item, place or "")]
         if len(ids) > len(set(ids)):
             repeated_ids = sorted({name for name in ids if ids.count(name) > 1})[:5]
             yield violation(
@@ -159,13 +164,14 @@ def an_item_comes_once(traffic: Traffic) -> Judgements:
 
 def pages_differ(traffic: Traffic) -> Judgements:
     """SRCH-6. Two pages of one search in a stable order do not hold the same items; only if read soon after another."""
-    rule = traffic.facts.search
+    rule, place = traffic.facts.search, traffic.facts.search.item_id
+    is_stated = rule.stable_sort and place is not None and rule.page_base is not None
     pages: dict[tuple[tuple[str, str], ...], list[tuple[Search, list[str]]]] = {}
-    for search in searches(traffic) if rule.stable_sort and rule.item_id and rule.page_base is not None else ():
+    for search in searches(traffic) if is_stated else ():
         page, items = search.values.get("page", ""), items_of(traffic, search.call)
-        if not items or not _PLAIN_INTEGER.fullmatch(page) or int(page) < (rule.page_base or 0):
+        if not items or not PLAIN_INTEGER.fullmatch(page) or int(page) < (rule.page_base or 0):
             continue
-        ids = [str(pointer.get(item, rule.item_id)) for item in items if pointer.has(item, rule.item_id)]
+        ids = [str(pointer.get(item, place or "")) for item in items if pointer.has(item, place or "")]
         others = tuple(sorted((name, value) for name, value in search.values.items() if name != "page"))
         for first, first_ids in pages.get(others, ()):
             is_soon = search.call.at - first.call.end < _SOON_S and first.values["page"] != page
@@ -181,9 +187,11 @@ def pages_differ(traffic: Traffic) -> Judgements:
 def stated_values_are_treated_as_stated(traffic: Traffic) -> Judgements:
     """SRCH-8. What the profile states as refused is not answered 200, and what it states as accepted is not refused.
 
-    A refusal is a violation only of a search that differs from the profile's own query in one parameter at most.
+    A refusal is a violation only of a search that differs from the profile's own query in one parameter at most, and
+    whose text, page, locale and market were accepted in another search.
     """
     rule = traffic.facts.search
+    evidence = evidence_of(_accepted_searches(traffic), rule)
     for search in searches(traffic):
         call, values = search.call, search.values
         if any(name not in values for name in rule.required) or any(
@@ -198,7 +206,7 @@ def stated_values_are_treated_as_stated(traffic: Traffic) -> Judgements:
             )
         elif call.ok:
             yield from _judge_items(traffic, search)
-        elif not refusals and is_plain and call.status in (400, 404, 409) and _is_accepted(rule, values):
+        elif not refusals and is_plain and call.status in (400, 404, 409) and _is_accepted(rule, values, evidence):
             yield violation("a search was refused that the profile's facts allow", call, expected="200")
         elif len(refusals) == 1 and is_plain and call.status in (400, 404) and _is_near(rule, values):
             text, status = refusals[0]
@@ -208,9 +216,17 @@ def stated_values_are_treated_as_stated(traffic: Traffic) -> Judgements:
                 yield violation(f"a search with {text} was answered {call.status}", call, expected=str(status))
 
 
+def _accepted_searches(traffic: Traffic) -> Iterator[tuple[dict[str, str], int | None]]:
+    """The parameters of each search answered 200; the number of items of those of the profile's own query."""
+    for search in searches(traffic):
+        if search.call.ok:
+            items = items_of(traffic, search.call) if is_own_query(search.values, traffic.facts.search) else None
+            yield search.values, None if items is None else len(items)
+
+
 def _refusals(rule: SearchRule, values: dict[str, str]) -> Iterator[tuple[str, int]]:
     """The parameters that the profile states as refused, with their status."""
-    size = int(values["pageSize"]) if _PLAIN_INTEGER.fullmatch(values["pageSize"]) else None
+    size = int(values["pageSize"]) if PLAIN_INTEGER.fullmatch(values["pageSize"]) else None
     if size is not None and (
         (rule.page_size_above == "refused" and size > (rule.page_size_max or size))
         or (rule.page_size_below == "refused" and size < (rule.page_size_min or size))
@@ -234,14 +250,14 @@ def _is_near(rule: SearchRule, values: dict[str, str]) -> bool:
     return bool(rule.query) and sum(rule.query.get(name) != values.get(name) for name in names) <= 1
 
 
-def _is_accepted(rule: SearchRule, values: dict[str, str]) -> bool:
-    """Whether every parameter of a query is stated as accepted. An empty one may count as one that is left out."""
+def _is_accepted(rule: SearchRule, values: dict[str, str], evidence: Evidence) -> bool:
+    """Whether every parameter of a query is known to be accepted. An empty one may count as one that is left out."""
     if not all(value for name, value in values.items() if name != "q"):
         return False
     page, size, first = values["page"], values["pageSize"], rule.page_base
     if not _is_near(rule, values) or first is None or None in (rule.page_size_min, rule.page_size_max):
         return False
-    if not (_PLAIN_INTEGER.fullmatch(page) and _PLAIN_INTEGER.fullmatch(size) and int(page) >= first):
+    if not (PLAIN_INTEGER.fullmatch(page) and PLAIN_INTEGER.fullmatch(size) and int(page) >= first):
         return False
     assert rule.page_size_min is not None
     assert rule.page_size_max is not None
@@ -250,18 +266,14 @@ def _is_accepted(rule: SearchRule, values: dict[str, str]) -> bool:
     )
     lists = {"sort": rule.sorts, "locale": rule.locales, "market": rule.markets}
     listed = all(values[name] in known or (known and rule.unlisted == "ignored") for name, known in lists.items())
-    text = values["q"] == rule.query.get("q") or (
-        rule.q_max is not None and len(values["q"]) <= rule.q_max and values["q"].isalnum()
-        if values["q"]
-        else rule.empty_q in ("everything", "nothing")
-    )
+    text = evidence.accepts_text(values) if values["q"] else rule.empty_q in ("everything", "nothing")
     filters = all(
         not values.get(name) or values[name] == rule.query.get(name) or treatment in ("empty", "ignored")
         for name, treatment in (("category", rule.unknown_category), ("merchant", rule.unknown_merchant))
     )
-    is_first = int(page) == first or rule.past_the_end == "empty"
+    is_shown = evidence.accepts_page(values, rule) and evidence.accepts_pair(values)
     known = all(name in rule.known for name in values) or rule.unknown_parameter == "ignored"
-    return bool(bounds and listed and text and filters and is_first and known)
+    return bool(bounds and listed and text and filters and is_shown and known)
 
 
 def _judge_items(traffic: Traffic, search: Search) -> Judgements:
@@ -293,5 +305,5 @@ def _is_past_the_end(rule: SearchRule, values: dict[str, str]) -> bool:
     page = values["page"]
     others = {name: value for name, value in values.items() if name not in ("page", "pageSize")}
     stated_query = {name: value for name, value in rule.query.items() if name not in ("page", "pageSize")}
-    is_later = bool(_PLAIN_INTEGER.fullmatch(page)) and rule.page_base is not None and int(page) > rule.page_base
+    is_later = bool(PLAIN_INTEGER.fullmatch(page)) and rule.page_base is not None and int(page) > rule.page_base
     return is_later and others == stated_query

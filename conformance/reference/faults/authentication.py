@@ -98,6 +98,21 @@ def trusted_header(policy: Policy) -> Policy:
 
 
 @fault(
+    "F980",
+    requirement="AUTH-1",
+    title="keys are compared without case",
+    source="the default collation of a column in MySQL",
+)
+def keys_without_case(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        credential = bearer(call).casefold()
+        names = [name for name, secret in call.keys.secrets.items() if secret.casefold() == credential]
+        return require_active(CALLERS[names[0]] if names else None)
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault(
     "F880",
     requirement="AUTH-1",
     title="one route accepts a key without its last character",
@@ -111,5 +126,22 @@ def comparison_of_what_was_sent(policy: Policy) -> Policy:
             return policy.authenticate(call)
         completed = (call.keys.by_secret(sent + character) for character in ("", *string.ascii_letters, *string.digits))
         return require_active(next(filter(None, completed), None))
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "F975",
+    requirement="AUTH-1",
+    title="the last character of a key is not compared",
+    source="a comparison that ends one character early",
+)
+def last_character_of_a_key(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        sent = bearer(call)
+        names = [
+            name for name, secret in call.keys.secrets.items() if len(secret) == len(sent) and secret[:-1] == sent[:-1]
+        ]
+        return require_active(CALLERS[names[0]] if names else None)
 
     return evolve(policy, authenticate=authenticate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from urllib.parse import parse_qsl
 
 from conformance.reference.call import Call, JsonObject, JsonValue, Refusal
@@ -56,26 +57,45 @@ def form_accepted(policy: Policy) -> Policy:
     return with_reading(policy, parse=parse, accepts=lambda media: is_form(media) or policy.reading.accepts(media))
 
 
-@fault("F118", requirement="BODY-4", title="string coerced to number")
-def coerce_numbers(policy: Policy) -> Policy:
-    def number(text: str) -> JsonValue:
-        try:
-            return int(text)
-        except ValueError:
-            return text
+def _with_coercion(policy: Policy, coerce: Callable[[Schema, JsonValue], JsonValue]) -> Policy:
+    """Each value of a body is converted, by its schema, before it is validated."""
 
-    def coerce(schema: Schema, value: JsonValue) -> JsonValue:
-        if schema.get("type") == "integer" and isinstance(value, str):
-            return number(value)
+    def convert(schema: Schema, value: JsonValue) -> JsonValue:
+        value = coerce(schema, value)
         if isinstance(value, dict):
             properties = schema.get("properties", {})
-            return {name: coerce(properties.get(name, {}), item) for name, item in value.items()}
-        return [coerce(schema.get("items", {}), item) for item in value] if isinstance(value, list) else value
+            return {name: convert(properties.get(name, {}), item) for name, item in value.items()}
+        return [convert(schema.get("items", {}), item) for item in value] if isinstance(value, list) else value
 
     def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
-        return policy.reading.validate(call, schema, coerce(schema, value))
+        return policy.reading.validate(call, schema, convert(schema, value))
 
     return with_reading(policy, validate=validate)
+
+
+@fault("F118", requirement="BODY-4", title="string coerced to number")
+def coerce_numbers(policy: Policy) -> Policy:
+    def coerce(schema: Schema, value: JsonValue) -> JsonValue:
+        try:
+            return int(value) if schema.get("type") == "integer" and isinstance(value, str) else value
+        except ValueError:
+            return value
+
+    return _with_coercion(policy, coerce)
+
+
+@fault(
+    "F974",
+    requirement="BODY-4",
+    title="an array of one text is taken for the text",
+    source="String(['a']) in JavaScript is 'a'; UNWRAP_SINGLE_VALUE_ARRAYS in Jackson",
+)
+def array_of_one(policy: Policy) -> Policy:
+    def coerce(schema: Schema, value: JsonValue) -> JsonValue:
+        is_text = schema.get("type") == "string" and isinstance(value, list) and len(value) == 1
+        return value[0] if is_text and isinstance(value[0], str) else value
+
+    return _with_coercion(policy, coerce)
 
 
 @fault(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from sqlalchemy import Connection
 
@@ -138,6 +138,51 @@ def empty_array_refused(policy: Policy) -> Policy:
 
 
 @fault(
+    "F960",
+    requirement="BODY-4",
+    title="a pattern holds from the start of any line",
+    source="^ and $ of Ruby, or a flag for many lines; CWE-777, regular expression without anchors",
+)
+def pattern_of_lines(policy: Policy) -> Policy:
+    def change(schema: Schema, value: JsonValue) -> JsonValue:
+        found = re.search(schema["pattern"], value, re.MULTILINE) if "pattern" in schema and _is_text(value) else None
+        return value[found.start() :] if found else value
+
+    return _validating(policy, change)
+
+
+@fault(
+    "F961",
+    requirement="BODY-4",
+    title="the values of an enum count in any case",
+    source="Enum.TryParse of .NET with ignoreCase, ACCEPT_CASE_INSENSITIVE_ENUMS of Jackson",
+)
+def enum_in_any_case(policy: Policy) -> Policy:
+    def change(schema: Schema, value: JsonValue) -> JsonValue:
+        values = schema.get("enum", ()) if _is_text(value) else ()
+        return next((listed for listed in values if listed.casefold() == value.casefold()), value)
+
+    return _validating(policy, change)
+
+
+@fault(
+    "F896",
+    requirement="BODY-4",
+    title="true is any value of an enum",
+    source="in_array() of PHP without its third argument, by which true equals any text",
+)
+def enum_compared_loosely(policy: Policy) -> Policy:
+    def change(schema: Schema, value: JsonValue) -> JsonValue:
+        return schema["enum"][0] if value is True and "enum" in schema else value
+
+    return _validating(policy, change)
+
+
+def _is_text(value: JsonValue) -> TypeGuard[str]:
+    return isinstance(value, str)
+
+
+@fault(
     "F799",
     requirement="BODY-9",
     title="a checkout takes its totals from an unknown member",
@@ -204,3 +249,17 @@ def _bracket_depth(body: bytes) -> int:
         depth += (byte in b"[{") - (byte in b"]}")
         deepest = max(deepest, depth)
     return deepest
+
+
+@fault(
+    "F996",
+    requirement="BODY-4",
+    title="a text of exactly its greatest length is refused",
+    source="< for <= in a hand-written check, or a column that keeps a place for the end of the text",
+)
+def longest_text_refused(policy: Policy) -> Policy:
+    def change(schema: Schema, value: JsonValue) -> JsonValue:
+        is_longest = isinstance(value, str) and "pattern" not in schema and len(value) == schema.get("maxLength")
+        return f"{value}x" if is_longest else value
+
+    return _validating(policy, change)

@@ -67,6 +67,35 @@ def nothing_for_a_redirect_uri(policy: Policy) -> Policy:
     return _with_optional_grant(policy, "redirect_uri", "redirectUri", lambda value: value is None or value == "")
 
 
+def _without_zeros(schema: Schema, value: JsonValue) -> JsonValue:
+    """The value without required members of objects that are the text "0"."""
+    if isinstance(value, list):
+        return [_without_zeros(schema.get("items", {}), item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    parts, needed = schema.get("properties", {}), schema.get("required", ())
+    return {
+        name: _without_zeros(parts.get(name, {}), item)
+        for name, item in value.items()
+        if item != "0" or name not in needed
+    }
+
+
+@fault(
+    "F892",
+    requirement="BODY-4",
+    title='a required text "0" counts as missing',
+    source='empty() of PHP, by which "0" is no value',
+)
+def zero_is_no_text(policy: Policy) -> Policy:
+    def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+        policy.reading.validate(call, schema, _without_zeros(schema, value))
+        assert isinstance(value, dict)
+        return value
+
+    return with_reading(policy, validate=validate)
+
+
 def _is_condition(value: JsonValue) -> bool:
     return isinstance(value, dict) and any(name.startswith("$") for name in value)
 

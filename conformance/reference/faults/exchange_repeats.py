@@ -7,15 +7,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from conformance.reference.call import Answer, Call, Refusal
 from conformance.reference.dpop import Proof
 from conformance.reference.idempotency import address, find
-from conformance.reference.oauth import bad_grant
+from conformance.reference.oauth import bad_grant, digest, is_unexpired
 from conformance.reference.pipeline import execute
-from conformance.reference.policy import Condition, Handler, Policy, with_handler, with_oauth, with_proof, with_stage
+from conformance.reference.policy import (
+    Condition,
+    Handler,
+    Policy,
+    with_handler,
+    with_idempotency,
+    with_oauth,
+    with_proof,
+    with_stage,
+)
 from conformance.reference.registry import fault
+from conformance.reference.tables import codes
 
 _EXCHANGE = "exchangeOAuthToken"
 _TOKEN = (_EXCHANGE,)
@@ -97,3 +107,21 @@ def second_mistake_burns_code(policy: Policy) -> Policy:
             raise
 
     return with_oauth(policy, grant={**policy.oauth.grant, "verifier": verifier})
+
+
+@fault(
+    "F971",
+    requirement="IDEM-1",
+    title="an exchange is not replayed once its code has expired",
+    operations=_TOKEN,
+    source="the code is validated before the key is looked up",
+)
+def replay_after_expiry(policy: Policy) -> Policy:
+    def replay(call: Call, record: Any, db: Connection, handler: Handler) -> Answer:
+        if call.operation == _EXCHANGE:
+            row = db.execute(select(codes).where(codes.c.digest == digest(call.body["code"]))).mappings().first()
+            if row is not None:
+                is_unexpired(call, dict(row))
+        return policy.idempotency.replay(call, record, db, handler)
+
+    return with_idempotency(policy, replay=replay)

@@ -128,3 +128,17 @@ def unknown_session(policy: Policy) -> Policy:
             raise Refusal("no_credential", "The session has ended.")
 
     return with_stage(policy, stage)
+
+
+@fault(
+    "F898",
+    requirement="STA-2",
+    title="without Accept a good call is answered 400",
+    source="content negotiation that takes an absent header for one that names nothing",
+)
+def accept_is_needed(policy: Policy) -> Policy:
+    def stage(call: Call) -> None:
+        if not call.request.header_values(b"accept"):
+            raise Refusal("invalid", "No media type of the Accept header is available.")
+
+    return with_stage(policy, stage)

@@ -107,6 +107,21 @@ def _fingerprint(call: Call, content: str) -> str:
     return digest(content, call.proof.jkt if call.proof else "")
 
 
+@fault(
+    "F997",
+    requirement="IDEM-4",
+    title="integers of a payload are compared as floating-point numbers",
+    operations=("createInstallationWebhook",),
+    source="a decoder that reads each number into a double, as those of Go and JavaScript do",
+    seeded_in="V546",
+)
+def fingerprint_of_doubles(policy: Policy) -> Policy:
+    def fingerprint(call: Call) -> str:
+        return _fingerprint(call, canonical(json.loads(canonical(call.body), parse_int=float)))
+
+    return with_idempotency(policy, fingerprint=fingerprint)
+
+
 @fault("F078", requirement="IDEM-4", title="fingerprint of top-level keys only")
 def fingerprint_is_shallow(policy: Policy) -> Policy:
     """JSON.stringify(body, Object.keys(body).sort()): the second argument drops every other member, at any depth."""

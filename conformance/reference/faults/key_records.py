@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, delete
 
-from conformance.reference.call import Answer, Call, JsonValue, dumps
+from conformance.reference.call import Answer, Call, Caller, JsonValue, Refusal, dumps
 from conformance.reference.faults.flight import WORK_S, look_then_perform
 from conformance.reference.idempotency import (
     POLL_S,
@@ -18,12 +18,14 @@ from conformance.reference.idempotency import (
     owner,
     reserve,
 )
+from conformance.reference.pipeline import read_body
 from conformance.reference.policy import (
     Handler,
     Policy,
     Waits,
     evolve,
     with_idempotency,
+    with_stage,
 )
 from conformance.reference.registry import fault
 from conformance.reference.tables import records
@@ -176,3 +178,47 @@ def locked_by_credential(policy: Policy) -> Policy:
             return look_then_perform(call, handler)
 
     return evolve(with_idempotency(policy, run=run), overlap=True)
+
+
+@fault(
+    "F972",
+    requirement="IDEM-12",
+    title="an endpoint keeps the key of its last update alone",
+    operations=("updateInstallationWebhook",),
+    source="the key in a column of the resource",
+)
+def key_in_a_column(policy: Policy) -> Policy:
+    last: dict[str, str | None] = {}
+
+    def note(call: Call, answer: Answer) -> None:
+        if call.operation == "updateInstallationWebhook" and answer.status == 200:
+            last[call.resource] = call.key
+
+    def is_forgotten(call: Call, _age_s: float) -> bool:
+        return call.operation == "updateInstallationWebhook" and last.get(call.resource, call.key) != call.key
+
+    return with_idempotency(_after_run(policy, note), is_forgotten=is_forgotten)
+
+
+@fault(
+    "F973",
+    requirement="IDEM-8",
+    title="a call that is refused for a revoked API key uses its idempotency key up",
+    source="a lock of the key that is taken before the status of the API key is read",
+)
+def key_of_a_revoked_caller(policy: Policy) -> Policy:
+    used: set[str] = set()
+
+    def authenticate(call: Call) -> Caller:
+        try:
+            return policy.authenticate(call)
+        except Refusal as refusal:
+            if refusal.kind == "revoked_credential":
+                used.add(call.request.first_header(b"idempotency-key").lower())
+            raise
+
+    def refuse_used(call: Call) -> None:
+        if call.key in used:
+            raise Refusal("in_flight", "A request with this Idempotency-Key is under way.")
+
+    return with_stage(evolve(policy, authenticate=authenticate), refuse_used, before=read_body)

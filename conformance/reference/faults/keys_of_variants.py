@@ -270,6 +270,17 @@ def changes_wait(policy: Policy) -> Policy:
     return evolve(policy, stages=tuple(reserve_or_wait if stage is reserve else stage for stage in policy.stages))
 
 
+@fault(
+    "F989",
+    requirement="IDEM-13",
+    title="a key ends at its first comma",
+    source="a reader of headers that splits each value into a list and takes its first item",
+    seeded_in="V316",
+)
+def cut_at_a_comma(policy: Policy) -> Policy:
+    return _with_key(policy, lambda key: key.partition(",")[0])
+
+
 # Forgotten keys
 
 

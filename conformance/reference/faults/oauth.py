@@ -73,6 +73,21 @@ def verifier_loosely_compared(policy: Policy) -> Policy:
     return with_oauth(_verifier_schema(policy, required=True), grant={**policy.oauth.grant, "verifier": verifier})
 
 
+@fault(
+    "F986",
+    requirement="OA-2",
+    title="challenges are compared without regard to case",
+    operations=_TOKEN,
+    source="EqualFold, or a column of codes whose collation ignores case",
+)
+def challenge_in_any_case(policy: Policy) -> Policy:
+    def verifier(call: Call, code: Mapping[str, Any]) -> None:
+        if s256(call.body["codeVerifier"]).casefold() != str(code["challenge"]).casefold():
+            raise bad_grant("The code verifier does not match.")
+
+    return with_oauth(policy, grant={**policy.oauth.grant, "verifier": verifier})
+
+
 @fault("F142", requirement="OA-4", title="code reusable", operations=_TOKEN)
 def code_reusable(policy: Policy) -> Policy:
     return _without_grant(policy, "unused")

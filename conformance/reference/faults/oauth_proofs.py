@@ -14,9 +14,18 @@ from conformance.reference.call import Answer, Call, JsonObject, Refusal, dumps
 from conformance.reference.dpop import Proof
 from conformance.reference.idempotency import Record, address, find, save
 from conformance.reference.pipeline import authenticate, read_body, read_key
-from conformance.reference.policy import Handler, Policy, Stage, evolve, with_idempotency, with_oauth, with_proof
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    Stage,
+    before_work,
+    evolve,
+    with_idempotency,
+    with_oauth,
+    with_proof,
+)
 from conformance.reference.registry import fault
-from conformance.reference.tables import proofs
+from conformance.reference.tables import proofs, tokens
 
 _EXCHANGE = "exchangeOAuthToken"
 _TOKEN = (_EXCHANGE,)
@@ -194,3 +203,23 @@ def small_ring(policy: Policy) -> Policy:
             db.execute(delete(proofs).where(proofs.c.expires_at < newest.scalar_subquery()))
 
     return with_proof(policy, forget=forget)
+
+
+@fault(
+    "F886",
+    requirement="OA-9",
+    title="tokens of one second are equal",
+    operations=_TOKEN,
+    source="a random generator that each call seeds with the seconds of the clock",
+)
+def token_of_a_second(policy: Policy) -> Policy:
+    def issue(call: Call, code: Mapping[str, Any]) -> JsonObject:
+        token = hashlib.sha256(str(int(call.now)).encode()).hexdigest()
+        return {**policy.oauth.issue(call, code), "accessToken": f"at_{token[:43]}"}
+
+    def forget(call: Call, db: Connection) -> Call:
+        """The table of tokens takes each of them once."""
+        db.execute(delete(tokens))
+        return call
+
+    return before_work(with_oauth(policy, issue=issue), forget, _EXCHANGE)

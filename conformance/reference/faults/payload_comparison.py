@@ -131,3 +131,13 @@ def joined_arrays(policy: Policy) -> Policy:
         return [",".join(texts)] if items and len(texts) == len(items) else items
 
     return _with_fingerprint(policy, lambda body: canonical(_map_lists(body, join)))
+
+
+@fault(
+    "F899",
+    requirement="IDEM-4",
+    title="payloads of a key are compared up to their first 4 KiB",
+    source="a column or a buffer for the request that is shorter than the largest one",
+)
+def compared_in_part(policy: Policy) -> Policy:
+    return _with_fingerprint(policy, lambda body: canonical(body)[:4096])

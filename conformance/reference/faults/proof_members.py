@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
 from conformance.reference.call import Call
-from conformance.reference.dpop import Proof, bad_proof, normalize
+from conformance.reference.dpop import Proof, bad_proof, decode_part, normalize
 from conformance.reference.policy import Condition, Policy, before_work, with_oauth, with_proof
 from conformance.reference.registry import fault
 
@@ -156,3 +157,87 @@ def iat_as_text(policy: Policy) -> Policy:
         return lambda call, proof: policy.oauth.proof[name](call, read_number(proof))
 
     return with_proof(policy, claims=reread("claims"), fresh=reread("fresh"))
+
+
+@fault(
+    "F881",
+    requirement="OA-6",
+    title="a fourth part of a proof is ignored",
+    operations=_TOKEN,
+    source="a text that is split at its dots, of which the first three pieces are taken (RFC 7515 section 7.1)",
+)
+def fourth_part(policy: Policy) -> Policy:
+    def read_proof(call: Call) -> Proof | None:
+        headers = [
+            (name, b".".join(value.split(b".")[:3]) if name == b"dpop" else value)
+            for name, value in call.request.headers
+        ]
+        return policy.oauth.read_proof(replace(call, request=replace(call.request, headers=tuple(headers))))
+
+    return with_oauth(policy, read_proof=read_proof)
+
+
+def _verify_unless(policy: Policy, is_exempt: Callable[[Proof], bool], *names: str) -> Policy:
+    """These conditions are not asked of a proof that is exempt."""
+
+    def ask(name: str) -> Condition:
+        return lambda call, proof: None if is_exempt(proof) else policy.oauth.proof[name](call, proof)
+
+    return with_proof(policy, **{name: ask(name) for name in names})
+
+
+@fault(
+    "F882",
+    requirement="OA-6",
+    title="an empty signature passes",
+    operations=_TOKEN,
+    source="a verifier that is not called where there is nothing to verify",
+)
+def empty_signature(policy: Policy) -> Policy:
+    return _verify_unless(policy, lambda proof: proof.text.endswith("."), "signature")
+
+
+@fault(
+    "F883",
+    requirement="OA-6",
+    title="a signature of zeros passes",
+    operations=_TOKEN,
+    source="CVE-2022-21449: ECDSA of Java 15 to 18, which did not refuse r and s of zero",
+)
+def signature_of_zeros(policy: Policy) -> Policy:
+    def is_zero(proof: Proof) -> bool:
+        signature = decode_part(proof.text.rpartition(".")[2])
+        return bool(signature) and not any(signature)
+
+    return _verify_unless(policy, is_zero, "signature")
+
+
+@fault(
+    "F884",
+    requirement="OA-6",
+    title="the algorithm None passes without a signature, and none does not",
+    operations=_TOKEN,
+    source="a list of refused algorithms that is compared in one case; RFC 7515 section 4.1.1: alg is case-sensitive",
+)
+def algorithm_in_another_case(policy: Policy) -> Policy:
+    def is_none(proof: Proof) -> bool:
+        algorithm = str(proof.header.get("alg"))
+        return algorithm.lower() == "none" != algorithm
+
+    return _verify_unless(policy, is_none, "algorithm", "signature")
+
+
+@fault(
+    "F885",
+    requirement="OA-6",
+    title="an extension that a proof names as critical is ignored",
+    operations=_TOKEN,
+    source="a library that does not know crit; RFC 7515 section 4.1.11 takes such a proof for invalid",
+)
+def ignored_extension(policy: Policy) -> Policy:
+    def is_signed(call: Call, proof: Proof) -> None:
+        """The signature is not asked for: it covers the header, which has one member fewer here."""
+        if "crit" not in proof.header:
+            policy.oauth.proof["signature"](call, proof)
+
+    return with_proof(policy, signature=is_signed)

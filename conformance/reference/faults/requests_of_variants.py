@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from conformance.reference.authentication import require_active
+from conformance.reference.authentication import bearer, require_active
 from conformance.reference.call import Answer, Call, Caller, Refusal
 from conformance.reference.faults import effects as late_effects
 from conformance.reference.hosted import ticket_digest
@@ -15,6 +15,7 @@ from conformance.reference.pipeline import media_type
 from conformance.reference.policy import Handler, Policy, Schema, evolve, with_handler, with_reading, with_status
 from conformance.reference.registry import fault
 from conformance.reference.tables import objects
+from conformance.reference.variants.order import holder_in_any_case
 
 _DELIVERIES, _SEARCH, _PATCH = "listInstallationWebhookDeliveries", "searchPublicProducts", "updateInstallationWebhook"
 _CHECKOUT = "checkoutPublicCart"
@@ -56,6 +57,39 @@ def carts_fold_the_scheme(policy: Policy) -> Policy:
         if "cartId" in call.path and scheme.lower() == "bearer":
             return require_active(call.keys.by_secret(key))
         return policy.authenticate(call)
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "F981",
+    requirement="AUTH-5",
+    title="the cart routes compare keys with their case",
+    operations=("quotePublicCart",),
+    source="a table with a binary collation in one of two services, beside one without case",
+    seeded_in="V530",
+)
+def carts_compare_exactly(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        if "cartId" in call.path:
+            return require_active(call.keys.by_secret(bearer(call)))
+        return policy.authenticate(call)
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "F982",
+    requirement="AUTH-4",
+    title="a revoked key is accepted in capitals",
+    source="a list of revoked keys that is compared exactly, in front of a lookup without case",
+    seeded_in="V530",
+)
+def revoked_key_in_capitals(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        caller = holder_in_any_case(call)
+        is_listed = call.keys.by_secret(bearer(call)) is not None
+        return caller if caller is not None and not is_listed else policy.authenticate(call)
 
     return evolve(policy, authenticate=authenticate)
 

@@ -1,15 +1,18 @@
-"""Faults of visibility, public access and unknown resources: TEN, PUB, HO-1, NF, VER."""
+"""Faults of visibility, public access, unknown resources and ids: TEN, PUB, HO-1, NF, VER, WH-1."""
 
 from __future__ import annotations
 
+import time
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from conformance.reference import objects, routes
 from conformance.reference.call import Answer, Call, Refusal, success
 from conformance.reference.policy import Handler, Policy, before_work, evolve, with_handler, with_status
 from conformance.reference.registry import fault
+from conformance.reference.tables import objects as rows
 
 
 def _sees_all(policy: Policy, operation: str) -> Policy:
@@ -146,3 +149,49 @@ def apostrophe_crashes_one(policy: Policy) -> Policy:
             raise ValueError("unterminated quoted string")
 
     return before_work(policy, look, "quotePublicCartCheckout")
+
+
+_MOMENT_S = 0.005
+
+
+@fault(
+    "F887",
+    requirement="WH-1",
+    title="of two creates at once the second one is answered the id of the first",
+    operations=("updateInstallationWebhook",),
+    source="the id of the last row, which is asked for on another connection than the one that wrote it",
+)
+def id_of_another_create(policy: Policy) -> Policy:
+    last: dict[str, Any] = {"at": 0.0, "id": ""}
+
+    def wrap(inner: Handler) -> Handler:
+        def create(call: Call, db: Connection) -> Answer:
+            answer = inner(call, db)
+            if not isinstance(answer.value, dict):
+                return answer
+            data = answer.value["data"]
+            if time.monotonic() < last["at"] + _MOMENT_S:
+                return evolve(answer, value={**answer.value, "data": {**data, "id": last["id"]}})
+            last.update(at=time.monotonic(), id=data["id"])
+            return answer
+
+        return create
+
+    return with_handler(policy, "createInstallationWebhook", wrap)
+
+
+@fault(
+    "F893",
+    requirement="NF-1",
+    title="an id is a pattern of the order",
+    operations=("getStorefrontOrderCancellationEligibility",),
+    source="WHERE id LIKE ?, kept from a search (CWE-155, improper neutralization of wildcards)",
+)
+def id_is_a_pattern(policy: Policy) -> Policy:
+    def look(call: Call, db: Connection) -> Call:
+        name = call.resource
+        known = select(rows.c.id).where(rows.c.id.like(name)).where(rows.c.installation == call.installation)
+        found = None if objects.get(db, name) else db.execute(known).scalar()
+        return evolve(call, path={"orderId": found}) if found else call
+
+    return before_work(policy, look, "getStorefrontOrderCancellationEligibility")

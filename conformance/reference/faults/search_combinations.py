@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from sqlalchemy import Connection
 
-from conformance.reference.call import Call
-from conformance.reference.policy import Policy, before_work, evolve, with_search
+from conformance.reference.call import Answer, Call
+from conformance.reference.policy import Handler, Policy, before_work, evolve, with_handler, with_search
 from conformance.reference.registry import fault
 
 _SEARCH = ("searchPublicProducts",)
@@ -23,6 +23,11 @@ def _with_search(policy: Policy, change: Callable[[Call, dict[str, str]], Call])
         return change(call, dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True)))
 
     return before_work(policy, look, *_SEARCH)
+
+
+def _with_parameter(call: Call, name: str, value: str) -> Call:
+    parameters = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
+    return evolve(call, request=evolve(call.request, query=urlencode({**parameters, name: value}).encode()))
 
 
 @fault(
@@ -167,3 +172,41 @@ def last_item_with_both_filters(policy: Policy) -> Policy:
         return slice(page * size, (page + 1) * size - 1)
 
     return _with_both_filters(policy, lambda _parameters: {"window": window})
+
+
+@fault(
+    "F976",
+    requirement="SRCH-8",
+    title="the page after a full last one is the last one again",
+    operations=_SEARCH,
+    source="pages = total // size + 1, to which the page is clamped",
+)
+def last_page_again(policy: Policy) -> Policy:
+    def wrap(handler: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            answer = handler(call, db)
+            meta = answer.value.get("meta", {})
+            page, size, total = meta.get("page", 1), meta.get("pageSize", 1), meta.get("total", 0)
+            if answer.value["data"] or not total or (page - 1) * size != total:
+                return answer
+            last_page = handler(_with_parameter(call, "page", str(page - 1)), db)
+            return evolve(last_page, value={**last_page.value, "meta": meta})
+
+        return act
+
+    return with_handler(policy, "searchPublicProducts", wrap)
+
+
+@fault(
+    "F977",
+    requirement="SRCH-1",
+    title="pageSize may be missing from the second page on",
+    operations=_SEARCH,
+    source="the page size of a session, kept from its first page",
+)
+def page_size_of_before(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        is_later = parameters.get("page", "1") != "1"
+        return _with_parameter(call, "pageSize", "10") if is_later and "pageSize" not in parameters else call
+
+    return _with_search(policy, change)

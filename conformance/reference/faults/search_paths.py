@@ -149,3 +149,29 @@ def filter_finds_nothing(policy: Policy) -> Policy:
         return evolve(call, policy=with_search(call.policy, window=lambda _number, _size, _page: slice(0)))
 
     return _with_search_of(policy, change)
+
+
+@fault(
+    "F894",
+    requirement="SRCH-3",
+    title="a page with a line feed behind it is that page",
+    operations=_SEARCH,
+    source="$ of PHP, Python and Perl, which matches before a last line feed too; CWE-777",
+)
+def page_before_a_line_feed(policy: Policy) -> Policy:
+    return with_search(policy, integer=lambda name, text: policy.search.integer(name, text.removesuffix("\n")))
+
+
+@fault(
+    "F895",
+    requirement="SRCH-5",
+    title='the category "0" is no filter',
+    operations=_SEARCH,
+    source='empty($_GET["category"]) of PHP, by which "0" is no value',
+)
+def zero_is_no_category(policy: Policy) -> Policy:
+    def change(call: Call) -> Call:
+        parts = [part for part in call.request.query.split(b"&") if part != b"category=0"]
+        return evolve(call, request=evolve(call.request, query=b"&".join(parts)))
+
+    return _with_search_of(policy, change)

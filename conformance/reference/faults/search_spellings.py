@@ -114,3 +114,34 @@ def raw_locale(policy: Policy) -> Policy:
             raise Refusal("invalid_query", "locale is not one of the allowed values.")
 
     return before_work(policy, look, _OPERATION)
+
+
+@_off("F968", "sort=constructor gives 500", "a table of JavaScript that is an object, with what it inherits")
+def sort_of_prototype_crashes(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> None:
+        if _query(call).get("sort") in ("constructor", "__proto__", "toString"):
+            raise Refusal("internal", "The request could not be carried out.")
+
+    return before_work(policy, look, _OPERATION)
+
+
+@_off("F987", "a first item beyond 64 bits is counted from 0 again", "page * size as an int64 without a check")
+def offset_wraps(policy: Policy) -> Policy:
+    def window(page: int, size: int, _requested: int) -> slice:
+        start = page * size % 2**64
+        return slice(start, start + size)
+
+    def integer(name: str, text: str) -> int | None:
+        is_long = name == "page" and text.isascii() and text.isdigit() and len(text) < 20
+        return int(text) if is_long else policy.search.integer(name, text)
+
+    return with_search(policy, window=window, integer=integer)
+
+
+@_off("F988", "a first item beyond 32 bits is counted from 0 again", "page * size as an int32 without a check")
+def short_offset_wraps(policy: Policy) -> Policy:
+    def window(page: int, size: int, _requested: int) -> slice:
+        start = page * size % 2**32
+        return slice(start, start + size)
+
+    return with_search(policy, window=window)

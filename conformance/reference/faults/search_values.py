@@ -15,6 +15,7 @@ from conformance.reference.registry import fault
 _SEARCH = ("searchPublicProducts",)
 _OPERATION = "searchPublicProducts"
 _OFFSET_LIMIT = 10_000
+_SIX_DIGITS = 999_999
 
 
 def _off(name: str, requirement: str, title: str, source: str) -> Callable[[Callable[[Policy], Policy]], Any]:
@@ -65,6 +66,15 @@ def far_page_refused(policy: Policy) -> Policy:
         return policy.search.window(page, size, requested)
 
     return with_search(policy, window=window)
+
+
+@_off("F897", "SRCH-8", "the largest page refused", "a number of at most six digits, by a pattern")
+def largest_page_refused(policy: Policy) -> Policy:
+    def integer(name: str, text: str) -> int | None:
+        number = policy.search.integer(name, text)
+        return None if number is not None and name == "page" and number > _SIX_DIGITS else number
+
+    return with_search(policy, integer=integer)
 
 
 @_off("F304", "SRCH-8", "an empty q finds everything", "a condition that is left out where its text is empty")

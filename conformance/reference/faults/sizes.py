@@ -126,6 +126,56 @@ def middling_number_crashes(policy: Policy) -> Policy:
     return _crashes_on_leaf(policy, lambda leaf: type(leaf) is int and 2**31 <= leaf <= 2**53)
 
 
+def _nodes(value: JsonValue) -> Iterator[JsonValue]:
+    """The value and all parts of it, at any depth."""
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, (dict, list)):
+            pending.extend(node.values() if isinstance(node, dict) else node)
+
+
+def _crashes_on_node(policy: Policy, breaks: Callable[[JsonValue], bool]) -> Policy:
+    def parse(call: Call, body: bytes) -> JsonValue:
+        value = policy.reading.parse(call, body)
+        if any(map(breaks, _nodes(value))):
+            raise _crash()
+        return value
+
+    return with_reading(policy, parse=parse)
+
+
+@fault(
+    "F962",
+    requirement="BODY-5",
+    title="an array of a thousand items in a body gives 500",
+    source="Oracle, error ORA-01795: maximum number of expressions in a list is 1000",
+)
+def long_array_crashes(policy: Policy) -> Policy:
+    return _crashes_on_node(policy, lambda node: isinstance(node, list) and len(node) >= 1000)
+
+
+@fault(
+    "F963",
+    requirement="BODY-5",
+    title="an object of a thousand members in a body gives 500",
+    source="Elasticsearch, index.mapping.total_fields.limit: more than 1,000 fields are an error of the index",
+)
+def wide_object_crashes(policy: Policy) -> Policy:
+    return _crashes_on_node(policy, lambda node: isinstance(node, dict) and len(node) >= 1000)
+
+
+@fault(
+    "F964",
+    requirement="BODY-5",
+    title="a member whose name has more than 255 characters gives 500",
+    source="PostgreSQL, error 22001, where the members of a body are rows of names and values",
+)
+def long_name_crashes(policy: Policy) -> Policy:
+    return _crashes_on_node(policy, lambda node: isinstance(node, dict) and any(len(name) > 255 for name in node))
+
+
 @fault(
     "F232",
     requirement="SRCH-7",

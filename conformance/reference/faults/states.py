@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import time
 
-from sqlalchemy import insert
+from sqlalchemy import Connection, insert
 
 from conformance.reference import objects
 from conformance.reference.call import Answer, Call, JsonObject, Refusal
 from conformance.reference.faults.flight import WORK_S
 from conformance.reference.idempotency import address, find
-from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_shape, with_states, with_status
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    evolve,
+    with_handler,
+    with_idempotency,
+    with_shape,
+    with_states,
+    with_status,
+)
 from conformance.reference.registry import fault
 from conformance.reference.tables import effects
 from conformance.reference.variants.reads import lagging
+
+_CONSUME = "consumeHostedCheckoutBrowserTicket"
+_KNOWN_FOR_S = 1.5
 
 
 @fault(
@@ -31,6 +43,27 @@ def conflict_is_400(policy: Policy) -> Policy:
 @fault("F103", requirement="CONF-1", title="checkout after revoke succeeds", operations=("checkoutPublicCart",))
 def checkout_after_revoke(policy: Policy) -> Policy:
     return with_states(policy, "checkoutPublicCart", "revoked")
+
+
+@fault(
+    "F891",
+    requirement="CONF-2",
+    title="a quote at the time of a revocation revives the cart",
+    operations=("quotePublicCart",),
+    source="the lost update: a quote computes prices, and writes back the state that it has read before",
+)
+def quote_at_revocation(policy: Policy) -> Policy:
+    def run(call: Call, handler: Handler) -> Answer:
+        if call.operation != "quotePublicCart":
+            return policy.idempotency.run(call, handler)
+        with call.store.read() as db:
+            if find(db, address(call)) is None:
+                objects.find_in_state(call, db, "cart")
+        time.sleep(WORK_S)
+        call.policy = evolve(policy, guard=lambda _call, _kind, _state: None)
+        return policy.idempotency.run(call, handler)
+
+    return evolve(with_idempotency(policy, run=run), overlap=True)
 
 
 @fault("F104", requirement="CONF-2", title="parallel checkouts both win", operations=("checkoutPublicCart",))
@@ -124,3 +157,46 @@ def refused_and_carried_out(policy: Policy) -> Policy:
             raise
 
     return lagging(with_idempotency(policy, run=run))
+
+
+def _forgotten(policy: Policy, cause: str, operation: str, state: str) -> Policy:
+    """Some time after `cause` has led to the state it does not keep from `operation`."""
+    since: dict[str, float] = {}
+
+    def wrap(inner: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            answer = inner(call, db)
+            since[call.resource] = time.monotonic()
+            return answer
+
+        return act
+
+    def guard(call: Call, kind: str, name: str) -> None:
+        now = time.monotonic()
+        is_known = now < since.get(call.resource, now) + _KNOWN_FOR_S
+        if is_known or (call.operation, name) != (operation, state):
+            policy.guard(call, kind, name)
+
+    return evolve(with_handler(policy, cause, wrap), guard=guard)
+
+
+@fault(
+    "F889",
+    requirement="HO-2",
+    title="a ticket is known as used for a second and a half",
+    operations=(_CONSUME,),
+    source="used tickets in a cache whose entries expire",
+)
+def ticket_forgotten(policy: Policy) -> Policy:
+    return _forgotten(policy, _CONSUME, _CONSUME, "consumed")
+
+
+@fault(
+    "F890",
+    requirement="CONF-1",
+    title="a cart is known as revoked for a second and a half",
+    operations=("quotePublicCart",),
+    source="a list of revoked carts in a cache whose entries expire, beside a table that is not asked",
+)
+def revocation_forgotten(policy: Policy) -> Policy:
+    return _forgotten(policy, "revokePublicCart", "quotePublicCart", "revoked")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from sqlalchemy import Connection
 
 from conformance.reference import catalogue
@@ -44,3 +47,19 @@ def categories_of_empty_store(policy: Policy) -> Policy:
             raise Refusal("unknown_merchant", "There is no such store.")
 
     return before_work(policy, look, _CATEGORIES)
+
+
+@fault(
+    "F969",
+    requirement="PUB-3",
+    title="a percent sign or an underscore in a slug stands for any text",
+    operations=(_CATEGORIES, _PRODUCTS),
+    source="LIKE or ILIKE for a comparison in any case, with a value that is not escaped",
+)
+def slug_by_pattern(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> Call | None:
+        pattern = re.escape(call.path["slug"]).replace("%", ".*").replace("_", ".")
+        found = [name for name in policy.search.stock.merchants if re.fullmatch(pattern, name)]
+        return replace(call, path={"slug": found[0]}) if found else None
+
+    return before_work(policy, look, _CATEGORIES, _PRODUCTS)

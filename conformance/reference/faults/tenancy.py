@@ -264,3 +264,20 @@ def deliveries_of_all_for_later_ones(policy: Policy) -> Policy:
         return handler
 
     return with_handler(policy, "listInstallationWebhookDeliveries", wrap)
+
+
+@fault(
+    "F888",
+    requirement="TEN-1",
+    title="a member installationId of the body chooses the installation of a new endpoint",
+    operations=("updateInstallationWebhook",),
+    source="mass assignment: a body that is spread over a row after the owner was set (OWASP API3:2023)",
+)
+def installation_by_member(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> Call:
+        name = call.body.get("installationId")
+        if not isinstance(name, str) or call.caller is None:
+            return call
+        return evolve(call, caller=evolve(call.caller, installation=name.removeprefix("inst_")))
+
+    return before_work(policy, look, "createInstallationWebhook")

@@ -1,12 +1,15 @@
-"""Faults of a media type's letters and of what a text holds: BODY-9, ERR-3, ENV-1."""
+"""Faults of a media type's letters and of what a text holds: BODY-5, BODY-9, ERR-3, ENV-1, STA-1."""
 
 from __future__ import annotations
 
 import json
 import re
+from urllib.parse import urlsplit
 
-from conformance.reference.call import Call, Refusal, Reply, dumps
-from conformance.reference.policy import Policy, evolve, with_reading, with_stage, with_wire
+from sqlalchemy import Connection
+
+from conformance.reference.call import Call, JsonValue, Refusal, Reply, dumps
+from conformance.reference.policy import Policy, before_work, evolve, with_reading, with_stage, with_wire
 from conformance.reference.registry import fault
 
 _UPDATE = "updateInstallationWebhook"
@@ -75,3 +78,57 @@ def latin_1(policy: Policy) -> Policy:
             return reply
 
     return with_wire(policy, change)
+
+
+@fault(
+    "F965",
+    requirement="BODY-5",
+    title="an endpoint's URL with an open bracket or a port above 65535 gives 500",
+    operations=(_CREATE, _UPDATE),
+    source="urlsplit of Python, new URL of JavaScript, URI.create of Java: errors of texts that a pattern lets pass",
+)
+def unparsable_url_crashes(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> None:
+        try:
+            _ = urlsplit(call.body.get("url", "")).port
+        except ValueError:
+            raise _crash() from None
+
+    return before_work(policy, look, _CREATE, _UPDATE)
+
+
+@fault(
+    "F966",
+    requirement="STA-1",
+    title="a body in a character set that does not exist gives 500",
+    source="LookupError of Python, UnsupportedCharsetException of Java",
+)
+def unknown_charset_crashes(policy: Policy) -> Policy:
+    def accepts(media: str | None) -> bool:
+        found = re.search(r"charset=\"?([^\s;\"]+)", media or "", re.IGNORECASE)
+        try:
+            "".encode(found[1] if found else "utf-8")
+        except LookupError:
+            raise _crash() from None
+        return policy.reading.accepts(media)
+
+    return with_reading(policy, accepts=accepts)
+
+
+@fault(
+    "F967",
+    requirement="STA-1",
+    title="a body with %s gives 500",
+    source="CWE-134: a text of a client that is formatted once more, as in a log",
+)
+def format_string_crashes(policy: Policy) -> Policy:
+    def parse(call: Call, body: bytes) -> JsonValue:
+        if re.search(rb"%[sdn]", body):
+            raise _crash()
+        return policy.reading.parse(call, body)
+
+    return with_reading(policy, parse=parse)
+
+
+def _crash() -> Refusal:
+    return Refusal("internal", "The request could not be carried out.")

@@ -294,3 +294,70 @@ def undescribed_is_unknown(policy: Policy) -> Policy:
 )
 def undescribed_is_fatal(policy: Policy) -> Policy:
     return _with_rare_endpoint(policy, lambda: Refusal("internal", "The server failed."))
+
+
+@fault(
+    "F970",
+    requirement="WH-2",
+    title="an update that names only the metadata subscribes the endpoint to all events",
+    operations=(_UPDATE,),
+    source="a default of a form that is filled in where its field is absent",
+)
+def metadata_alone(policy: Policy) -> Policy:
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        merged = policy.merge(old, changes)
+        return {**merged, "events": ["*"]} if set(changes) == {"metadata"} else merged
+
+    return evolve(policy, merge=merge)
+
+
+@fault(
+    "F983",
+    requirement="WH-2",
+    title="an update adds its events to those that an endpoint has",
+    operations=(_UPDATE,),
+    source="append(old, new...) where the new list is meant, or a merge of objects that joins their lists",
+)
+def appended_events(policy: Policy) -> Policy:
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        events = [*old["events"], *(event for event in changes.get("events", ()) if event not in old["events"])]
+        return {**policy.merge(old, changes), "events": events}
+
+    return evolve(policy, merge=merge)
+
+
+@fault(
+    "F984",
+    requirement="WH-2",
+    title="a shorter list of events keeps the end of the longer one",
+    operations=(_UPDATE,),
+    source="Go's copy() into the old slice, or json.Unmarshal into an array of fixed length",
+)
+def kept_end_of_events(policy: Policy) -> Policy:
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        merged = policy.merge(old, changes)
+        return {**merged, "events": [*merged["events"], *old["events"][len(merged["events"]) :]]}
+
+    return evolve(policy, merge=merge)
+
+
+@fault(
+    "F985",
+    requirement="WH-2",
+    title="an update that only makes an endpoint inactive takes back its events",
+    operations=(_UPDATE,),
+    source="an unsubscription that forgets the choice of events, to be made anew when the endpoint is active again",
+)
+def inactive_without_events(policy: Policy) -> Policy:
+    first: dict[str, JsonObject] = {}
+
+    def change(call: Call, db: Connection, inner: Handler) -> Answer:
+        found = objects.get(db, call.resource)
+        if found is None or "events" not in found.data:
+            return inner(call, db)
+        events = first.setdefault(found.id, found.data)["events"]
+        is_off = call.body.get("active") is False and "events" not in call.body
+        changed = evolve(call.policy, merge=lambda old, changes: {**policy.merge(old, changes), "events": events})
+        return inner(evolve(call, policy=changed) if is_off else call, db)
+
+    return _with_update(policy, change)

@@ -37,6 +37,7 @@ class RandomTarget:
     authorization: str = "Bearer {key}"
     scheme: str = "required"
     any_case_scheme: bool = True
+    any_case_keys: bool = False
     challenge: bool = True
     """Whether a 401 carries WWW-Authenticate."""
     public_strict: bool = False

@@ -92,7 +92,8 @@ def authenticator(target: RandomTarget) -> Callable[[Call], Caller]:
         value = values[0].strip() if len(values) == 1 else ""
         match = form.fullmatch(value) or bare.fullmatch(value)
         try:
-            return require_active(call.keys.by_secret(match[1]) if match else None)
+            key = match[1].lower() if match and target.any_case_keys else match and match[1]
+            return require_active(call.keys.by_secret(key) if key else None)
         except Refusal as refusal:
             raise Refusal(refusal.kind, refusal.message, headers=headers) from None
 

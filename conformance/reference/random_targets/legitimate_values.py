@@ -40,6 +40,7 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     ),
     "scheme": ("required", "optional"),
     "any_case_scheme": (True, False),
+    "any_case_keys": (False, True),
     "challenge": (True, False),
     "public_strict": (False, True),
     "unseen": ("not_found", "foreign"),
@@ -143,6 +144,7 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
     "omitted_facts": (
         "authorization.scheme",
         "authorization.scheme_case",
+        "authorization.key_case",
         "authorization.public",
         "idempotency.missing_key",
         "idempotency.format",

@@ -116,6 +116,7 @@ def _authorization(target: RandomTarget) -> Patch:
         "format": target.authorization,
         "scheme": target.scheme if has_scheme(target) else None,
         "scheme_case": scheme_case if has_scheme(target) else None,
+        "key_case": "any" if target.any_case_keys else "sensitive",
         "public": "checked" if target.public_strict else "ignored",
     }
 

@@ -64,6 +64,35 @@ def ticket_read_once(policy: Policy) -> Policy:
 
 @variant("V516", requirement="WH-1", title="a new endpoint is found by an update 0.4 s later")
 def late_endpoints(policy: Policy) -> Policy:
+    return _with_late_endpoints(policy, _LAG_S)
+
+
+@variant(
+    "V536",
+    requirement="WH-1",
+    title="a new endpoint is found 0.8 s later, as stated, and is the fixture of updates",
+    profile={
+        "effects": {_CREATE: {"within_s": 1.0}},
+        "fixtures": {
+            "webhook": {"active": {"call": _CREATE, "http": None, "items": None, "members": {"id": "/data/id"}}}
+        },
+    },
+)
+def late_fixtures(policy: Policy) -> Policy:
+    return _with_late_endpoints(policy, 0.8)
+
+
+@variant(
+    "V537",
+    requirement="WH-1",
+    title="a new endpoint is found by an update 3.3 s later, as stated",
+    profile={"effects": {_CREATE: {"within_s": 3.5}}},
+)
+def very_late_endpoints(policy: Policy) -> Policy:
+    return _with_late_endpoints(policy, 3.3)
+
+
+def _with_late_endpoints(policy: Policy, lag_s: float) -> Policy:
     """Updates read a copy that lags behind."""
     created_at: dict[object, float] = {}
 
@@ -73,7 +102,7 @@ def late_endpoints(policy: Policy) -> Policy:
         return answer
 
     def look(call: Call, _connection: Connection) -> None:
-        if time.monotonic() < created_at.get(call.path["id"], -_LAG_S) + _LAG_S:
+        if time.monotonic() < created_at.get(call.path["id"], -lag_s) + lag_s:
             raise Refusal("not_found", "There is no such resource.")
 
     return before_work(with_shape(policy, note_time, _CREATE), look, _UPDATE)

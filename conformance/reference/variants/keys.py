@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from conformance.reference import idempotency
 from conformance.reference.call import Call, Refusal
 from conformance.reference.idempotency import with_namespace
-from conformance.reference.policy import Policy, with_idempotency
+from conformance.reference.pipeline import read_body, read_key
+from conformance.reference.policy import Policy, evolve, with_idempotency
 from conformance.reference.registry import variant
 
 
@@ -126,3 +128,17 @@ def slow_conflict(policy: Policy) -> Policy:
 )
 def no_keys(policy: Policy) -> Policy:
     return with_idempotency(policy, key=lambda _call: None)
+
+
+@variant(
+    "V545",
+    requirement="CONF-1",
+    title="calls carry no idempotency key, and an equal call is a retry of the first",
+    profile={"idempotency": {"none": "calls are made idempotent by their content"}},
+)
+def content_as_key(policy: Policy) -> Policy:
+    """What a call asks for is its key, so the body is read first."""
+    others = tuple(stage for stage in policy.stages if stage is not read_body)
+    place = others.index(read_key)
+    stages = (*others[:place], read_body, *others[place:])
+    return with_idempotency(evolve(policy, stages=stages), key=idempotency.by_content, namespace=idempotency.by_path)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.reference.authentication import require_active
+from conformance.reference.authentication import bearer, require_active
 from conformance.reference.call import Call, Caller, Refusal
 from conformance.reference.idempotency import reserve
+from conformance.reference.keys import CALLERS
 from conformance.reference.limiter import admit
 from conformance.reference.pipeline import authenticate, authorize, execute, limit, locate, read_body, read_key
 from conformance.reference.policy import Policy, evolve, with_limits
@@ -78,6 +79,22 @@ def public_but_strict(policy: Policy) -> Policy:
 )
 def case_sensitive_scheme(policy: Policy) -> Policy:
     return evolve(policy, scheme_case="exact")
+
+
+@variant(
+    "V530",
+    requirement="AUTH-1",
+    title="API keys are compared without case",
+    profile={"authorization": {"key_case": "any"}},
+)
+def keys_in_any_case(policy: Policy) -> Policy:
+    return evolve(policy, authenticate=lambda call: require_active(holder_in_any_case(call)))
+
+
+def holder_in_any_case(call: Call) -> Caller | None:
+    """Whose key it is, compared as a column of a database without case does."""
+    sent = bearer(call).casefold()
+    return next((CALLERS[name] for name, key in call.keys.secrets.items() if key.casefold() == sent), None)
 
 
 @variant(

@@ -264,3 +264,18 @@ def bodies_not_stated(policy: Policy) -> Policy:
 def endpoints_of_two_members(policy: Policy) -> Policy:
     """The same as the base policy: what create does not name has a default, which an update changes."""
     return policy
+
+
+@variant(
+    "V546",
+    requirement="IDEM-4",
+    title="an integer of 64 bits, as its schema promises",
+    profile={"schemas": {"names": {"PublicWebhookCreateRequest": "WideWebhookCreateRequest"}}},
+)
+def wide_integers(policy: Policy) -> Policy:
+    schemas = dict(policy.reading.schemas)
+    create = schemas["createInstallationWebhook"]
+    metadata = create["properties"]["metadata"]
+    members = {**metadata["properties"], "priority": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}}
+    properties = {**create["properties"], "metadata": {**metadata, "properties": members}}
+    return with_reading(policy, schemas={**schemas, "createInstallationWebhook": {**create, "properties": properties}})

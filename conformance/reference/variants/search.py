@@ -139,3 +139,8 @@ def cursor_without_look_ahead(policy: Policy) -> Policy:
 )
 def cursor_bound_to_its_query(policy: Policy) -> Policy:
     return with_search(policy, cursors=CURSORS["bound"])
+
+
+@variant("V540", requirement="SRCH-3", title="white space around page and pageSize is trimmed")
+def trimmed_numbers(policy: Policy) -> Policy:
+    return with_search(policy, integer=lambda name, text: policy.search.integer(name, text.strip()))

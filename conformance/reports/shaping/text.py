@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -148,11 +149,23 @@ def encode_json(value: Any, change: Callable[[str], str]) -> str:
 
 def write(path: Path, text: str) -> Path:
     """Write the text as UTF-8, completely or not at all. Raises OSError."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
+    with whole_file(path) as file:
         file.writelines(_encode_chunks(text))
-    partial.replace(path)
     return path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes its name when all is written; after an error nothing of it is left. Raises OSError."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+        partial.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
 
 
 def size(text: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,13 +13,14 @@ from conformance.client.transport import ssl_context
 from conformance.core import interrupts
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.model import Run
+from conformance.core.option import parse_duration
 from conformance.runner.observe.har_files import finish_run
 from conformance.runner.observe.live_line import LiveLine
 from conformance.runner.observe.proxy import Proxy
 from conformance.runner.observe.traffic_run import TrafficOptions, TrafficRun
 
-_UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _START_S: Final = 30.0
+_LONGEST_S: Final = 2.0**32
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -31,20 +31,14 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def parse_duration(text: str) -> float:
-    """`90s`, `10m`, `2h` or a number of seconds. Raises UsageError."""
-    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh]?)", text, re.ASCII)
-    if not match or not float(match[1]):
-        raise UsageError(f"{text!r} is no time", where="--for", hint="write 90s, 10m or 2h")
-    return float(match[1]) * _UNITS[match[2]]
-
-
 def observe_proxy(
     listen: str, options: TrafficOptions, line: LiveLine, *, duration: str | None = None, strict: bool = False
 ) -> tuple[Run, Path, int]:
     """Judges what goes through until a signal or the end of `duration`: the run, its folder, the exit code."""
     host, port = parse_address(listen)
-    seconds = parse_duration(duration) if duration else None
+    seconds = parse_duration(duration, "--for") if duration else None
+    if seconds is not None and not 0 < seconds <= _LONGEST_S:
+        raise UsageError(f"{duration!r} is out of bounds", where="--for", hint=f"more than 0, at most {_LONGEST_S:g} s")
     traffic = TrafficRun(options, [f"proxy {listen}"], is_current=True)
     try:
         with interrupts.raise_on_signals():

@@ -39,7 +39,7 @@ from conformance.judge.laws.facts import law_facts
 from conformance.judge.validators import Validators
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
-from conformance.profile.secrets import resolve_secret
+from conformance.profile.secrets import require_distinct, resolve_secret
 from conformance.profile.source import key_lines
 from conformance.reports import write_reports
 
@@ -252,6 +252,7 @@ def _resolved_keys(profile: Profile) -> tuple[dict[str, str], tuple[str, ...]]:
             keys[name] = resolve_secret(credential)
         except ProfileError:
             absent.append(name)
+    require_distinct(profile.credentials, keys)
     return keys, tuple(absent)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from conformance.checks.support.bursts import LIMITED_STATUSES, exceeds, send_burst
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
-from conformance.checks.support.search_pages import cursor_of
+from conformance.checks.support.search_pages import cursor_of, send_cursor
 from conformance.checks.support.sign_watch import pauses
 from conformance.checks.support.signals import Signal
 from conformance.checks.support.transitions import distinguishing_operation, into_conflict
@@ -143,10 +143,10 @@ async def _cursor_fact(runtime: Runtime) -> Fact:
     if not cursor:
         hint = "correct the pointer, or state a query with several pages"
         return wrong("search.cursor", f"the answer to search.query has no cursor at {search.cursor}", hint)
-    page = await case.send(request.without_query("page").with_query(**{search.cursor_parameter: cursor}), "its cursor")
+    page = await send_cursor(case, request, cursor, "its cursor")
     if not page.ok:
         message = f"{search.cursor_parameter} with the cursor of an answer is answered {page.summary}"
-        return wrong("search.cursor_parameter", message, "correct the name: it stands in place of page")
+        return wrong("search.cursor_parameter", message, "correct the name: it stands in place of page, or beside it")
     return proven("search.cursor", f"{search.cursor_parameter} with the cursor of an answer is answered 200")
 
 

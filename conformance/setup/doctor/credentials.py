@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
-import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from conformance.checks.support.clocks import PROOFS_CARRY_IT, describe_offset, offset_of
 from conformance.checks.support.context import Runtime
-from conformance.checks.support.identity import scopes_at
+from conformance.checks.support.identity import SCOPES, candidates, extra_scopes, missing_scopes, scopes_at
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.profile.model import Credential
 from conformance.setup.conventions import AUTHORIZATION_FORMATS
-from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
+from conformance.setup.doctor.facts import Fact, note, obstacle, proven, unsure, wrong
 
 _IDENTITY, _CONFIG = "getApiKeyIdentity", "getPublicRuntimeConfig"
 _MAX_OFFSET_S: Final = 5.0
@@ -25,19 +24,12 @@ async def clock_facts(runtime: Runtime) -> list[Fact]:
     """The difference of the target's Date (RFC 9110 section 6.6.1) and the local clock, which DPoP proofs carry."""
     request = await runtime.arranger.arrange(runtime.settings.contract.operations[_CONFIG])
     answer = await runtime.sender.send(request, "clock")
-    try:
-        target_time = email.utils.parsedate_to_datetime(answer.header("Date") or "").timestamp()
-    except (ValueError, TypeError, OverflowError):
+    offset_s = offset_of(answer)
+    if offset_s is None:
         return [note("clock", "the target sends no Date")]
-    offset = target_time - time.time()
-    if abs(offset) <= _MAX_OFFSET_S:
+    if abs(offset_s) <= _MAX_OFFSET_S:
         return [proven("clock", f"within {_MAX_OFFSET_S:g} s of the target's Date")]
-    oauth = runtime.settings.profile.oauth
-    allowance = (oauth.behind_s if offset > 0 else oauth.ahead_s) if oauth else None
-    message = f"the target's Date is {offset:+.0f} s off"
-    if allowance is not None and abs(offset) > allowance:
-        message = f"{message}, more than [oauth] allows"  # its Date may be a gateway's: proofs show who is wrong
-    return [unsure("clock", message, "DPoP proofs carry the time of this machine: set one of the clocks")]
+    return [unsure("clock", describe_offset(offset_s, runtime.settings.profile.oauth), PROOFS_CARRY_IT)]
 
 
 async def credential_facts(runtime: Runtime) -> list[Fact]:
@@ -51,15 +43,19 @@ async def credential_facts(runtime: Runtime) -> list[Fact]:
         zip(profile.credentials, await asyncio.gather(*map(_identity_call(runtime), profile.credentials)), strict=True)
     )
     active = [name for name, entry in profile.credentials.items() if entry.active]
+    obstacles = {name: _obstacle(name, answer) for name, answer in answers.items()}
+    if active and all(obstacles[name] for name in active):
+        return [obstacle for obstacle in obstacles.values() if obstacle]
     refused = [name for name in active if answers[name].status == 401]
-    if active and len(refused) == len(active):
-        return [await _format_fact(runtime, active[0], answers[active[0]])]
+    if active and all(name in refused or obstacles[name] for name in active):
+        return [await _format_fact(runtime, refused[0], answers[refused[0]])]
     facts = [proven("authorization.format", f"accepted: {profile.authorization.format}")] if active else []
-    identities = {name: _KeyIdentity(answers[name], profile.identity.scopes) for name in active if answers[name].ok}
+    identities = {name: answers[name] for name in active if answers[name].ok}
+    scopes = _ShownScopes.find(runtime, identities)
     for name, credential in profile.credentials.items():
         facts += _acceptance_facts(credential, answers[name])
         if name in identities:
-            facts += await _scope_facts(runtime, credential, identities[name])
+            facts += await _scope_facts(runtime, credential, identities[name], scopes)
     return [*facts, *_installation_facts(profile.credentials, identities)]
 
 
@@ -82,9 +78,15 @@ async def _format_fact(runtime: Runtime, name: str, answer: Answer) -> Fact:
     return wrong("authorization.format", problem, "is the format a different one, or are these keys of another target?")
 
 
+def _obstacle(name: str, answer: Answer) -> Fact | None:
+    return obstacle(f"credentials.{name}", _IDENTITY, answer)
+
+
 def _acceptance_facts(credential: Credential, answer: Answer) -> Iterator[Fact]:
     name, source = f"credentials.{credential.name}", _describe_source(credential)
-    if credential.active and answer.status == 401:
+    if found := _obstacle(credential.name, answer):
+        yield found
+    elif credential.active and answer.status == 401:
         yield wrong(name, "answered 401", f"is it active, and is {source} the right one?")
     elif credential.active and not answer.ok:
         yield wrong(name, f"{_IDENTITY} answered {answer.summary}; a valid key must get 200", f"check {source}")
@@ -100,29 +102,54 @@ def _describe_source(credential: Credential) -> str:
     source = credential.source
     if source.env:
         return f"the environment variable {source.env}"
+    if source.keyring:
+        return "the entry of the keyring"
     return f"the file {source.file}" if source.file else "the output of the command"
 
 
-class _KeyIdentity:
-    """The scopes and the installation of a key, from its identity answer.
+class _ShownScopes(NamedTuple):
+    """Where identity shows the scopes of a key, as IDN-1 looks for them: by the answer to the broadest key."""
 
-    `place`: of the scopes; empty: in any member whose name speaks of them.
-    """
+    places: list[str]
+    """Where there are several, one of them may list what other keys have."""
+    broadest: str
+    """The name of the broadest key; empty where it was refused."""
+    reference: Any = None
+    """What identity answers to it."""
 
-    def __init__(self, answer: Answer, place: str) -> None:
-        self.scopes: frozenset[str] | None = None
-        self.installation = ""
-        for path, value in _leaves(answer.value, ""):
-            self._add_member(path.lower(), value)
-        if place:
-            self.scopes = frozenset(scopes_at(answer.value, place)) if pointer.has(answer.value, place) else None
+    @classmethod
+    def find(cls, runtime: Runtime, answers: Mapping[str, Answer]) -> _ShownScopes:
+        profile, operation = runtime.settings.profile, runtime.settings.contract.operations[_IDENTITY]
+        name = runtime.arranger.credential_for(operation).name
+        reference = answers[name].value if name in answers else None
+        scopes = profile.credentials[name].scopes & {*SCOPES}
+        if {"identity", "identity.scopes"} & profile.exclusions.keys() or not isinstance(reference, dict):
+            return cls([], "")
+        if profile.identity.scopes:
+            return cls([profile.identity.scopes], name, reference)
+        return cls(candidates(reference, scopes) if scopes and "data" in reference else [], name, reference)
 
-    def _add_member(self, path: str, value: Any) -> None:
-        if "scope" in path and isinstance(value, list | str):
-            words = value.split() if isinstance(value, str) else [str(item) for item in value if isinstance(item, str)]
-            self.scopes = (self.scopes or frozenset()) | frozenset(words)
-        if "installation" in path and isinstance(value, str | int) and not self.installation:
-            self.installation = str(value)
+    def differing(self, credential: Credential, broadest: Credential, answer: Answer) -> dict[str, frozenset[str]]:
+        """Place -> the scopes that it shows, in the innermost places; empty where one of all shows the stated ones."""
+        found, stated = {}, credential.scopes & {*SCOPES}
+        for place in self.places:
+            signs, reference_signs = scopes_at(answer.value, place), scopes_at(self.reference, place)
+            extra = extra_scopes(signs, reference_signs, stated, broadest.scopes)
+            if not (missing_scopes(signs, stated) or extra):
+                return {}
+            found[place] = frozenset(signs) & (stated | {*extra})
+        return {
+            place: scopes
+            for place, scopes in found.items()
+            if not any(other.startswith(f"{place}/") for other in found)
+        }
+
+
+def _installation_of(answer: Answer) -> str:
+    """What a member whose name speaks of an installation says; empty without one."""
+    members = _leaves(answer.value, "")
+    texts = (str(value) for path, value in members if "installation" in path.lower() and isinstance(value, str | int))
+    return next(filter(None, texts), "")
 
 
 def _leaves(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -139,20 +166,29 @@ def _leaves(value: Any, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
             yield from _leaves(member, path, depth + 1)
 
 
-async def _scope_facts(runtime: Runtime, credential: Credential, identity: _KeyIdentity) -> list[Fact]:
-    name = f"credentials.{credential.name}.scopes"
-    known_scopes = {operation.scope for operation in runtime.settings.contract.all if operation.scope}
-    stated = credential.scopes & known_scopes
-    if identity.scopes is not None and (identity.scopes & known_scopes or not stated):
-        target_scopes = identity.scopes & known_scopes
-        if target_scopes == stated:
+async def _scope_facts(runtime: Runtime, credential: Credential, answer: Answer, scopes: _ShownScopes) -> list[Fact]:
+    name, stated = f"credentials.{credential.name}.scopes", credential.scopes & {*SCOPES}
+    places = [place for place in scopes.places if pointer.has(answer.value, place)]
+    if places:
+        broadest = runtime.settings.profile.credentials[scopes.broadest]
+        differing = scopes._replace(places=places).differing(credential, broadest, answer)
+        if not differing:
             return [proven(name, f"as the target shows them: {_join(stated)}")]
-        message = f"the target shows {_join(target_scopes)}, the profile states {_join(stated)}"
-        return [wrong(name, message, f"state scopes = [{', '.join(repr(item) for item in sorted(target_scopes))}]")]
+        if len(differing) == 1:
+            (found,) = differing.values()
+            message = f"the target shows {_join(found)}, the profile states {_join(stated)}"
+            return [wrong(name, message, f"state scopes = [{', '.join(repr(item) for item in sorted(found))}]")]
+        message = f"none of {', '.join(sorted(differing))} shows {_join(stated)}"
+        return [unsure(name, message, "state the place of the key's own scopes as identity.scopes")]
     refused = [scope for scope in sorted(stated) if await _is_forbidden(runtime, credential, scope)]
     if refused:
         return [wrong(name, f"{_join(refused)}: answered 403 with this key", "remove it from the list, or grant it")]
-    return [unsure(name, "the target does not show them", "reads were accepted; writes are proven by the controls")]
+    explanation = "reads were accepted; writes are proven by the controls"
+    if {"identity", "identity.scopes"} & runtime.settings.profile.exclusions.keys():
+        return [note(name, "identity does not show them, as the profile says", explanation)]
+    if scopes.broadest and not scopes.places:
+        return [unsure(name, f"no place in identity shows all scopes of the key {scopes.broadest!r}", explanation)]
+    return [unsure(name, "the target does not show them", explanation)]
 
 
 async def _is_forbidden(runtime: Runtime, credential: Credential, scope: str) -> bool:
@@ -173,9 +209,10 @@ def _join(scopes: Any) -> str:
     return ", ".join(sorted(scopes)) or "none"
 
 
-def _installation_facts(stated: Mapping[str, Credential], identities: Mapping[str, _KeyIdentity]) -> Iterator[Fact]:
+def _installation_facts(stated: Mapping[str, Credential], identities: Mapping[str, Answer]) -> Iterator[Fact]:
     """Keys must show the same installation exactly where the profile states the same one."""
-    installations = {name: identity.installation for name, identity in identities.items() if identity.installation}
+    by_name = {name: _installation_of(answer) for name, answer in identities.items()}
+    installations = {name: installation for name, installation in by_name.items() if installation}
     pairs: dict[str, str] = {}
     for name, target_id in installations.items():
         stated_id = stated[name].installation

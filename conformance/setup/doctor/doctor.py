@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from conformance.checks.support.context import Runtime
 from conformance.client.reachability import reach
-from conformance.client.sender import BudgetExhausted, TargetSilent
+from conformance.client.sender import BudgetExhausted, LimitPersists, TargetSilent
 from conformance.core.model import Exchange
 from conformance.core.run_options import RunOptions
 from conformance.engine.open_context import open_context
@@ -22,12 +22,12 @@ from conformance.journal.journal import MemoryJournal
 from conformance.journal.lines import ExchangeRecorded
 from conformance.setup.doctor import credentials, fixtures, placeholders
 from conformance.setup.doctor.behavior import LIMIT_PURPOSES
-from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
+from conformance.setup.doctor.facts import Fact, note, open_question, proven, unsure, wrong
 from conformance.setup.doctor.operations import OperationStages
 from conformance.setup.doctor.run_limit import run_limit_facts
 from conformance.setup.plan.plan import Plan, plan
 
-StageCallback = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 Stage = Callable[[Runtime], Awaitable[list[Fact]]]
 _STAGES = (
     "clock",
@@ -46,20 +46,25 @@ _STAGES = (
     "order",
     "limit_switch",
 )
+_PROGRESS_EVERY_S = 1.0
 _LIMIT_HEADERS = ("ratelimit", "x-ratelimit", "x-rate-limit", "retry-after")
 
 
-def examine(options: RunOptions, on_stage: StageCallback, *, spend: bool) -> tuple[list[Fact], Plan]:
-    """The facts of a profile, and the plan of a run. The callback gets each stage; `spend` uses up listed fixtures.
+def examine(options: RunOptions, on_progress: ProgressCallback, *, spend: bool) -> tuple[list[Fact], Plan]:
+    """The facts of a profile, and the plan of a run. `spend` uses up listed fixtures.
+
+    The callback gets a line at the start of each stage and every second: the stage, the requests, the time.
 
     Raises ConformanceError for a profile that does not load, a missing secret, and an unreachable target.
     """
     journal = MemoryJournal()
     session = Session(options, journal=journal)
     facts = [proven("profile", f"{session.profile.name}: every key is known, every secret is available")]
-    reach(session.profile)
-    facts += [proven("base_url", f"{session.profile.base_url} answers"), *_host_facts(session), *_tls_facts(session)]
-    facts += asyncio.run(_run_stages(session, on_stage, spend=spend))
+    reach(session.profile, session.deadline_s)
+    facts += [*_host_facts(session), *_tls_facts(session)]
+    facts += asyncio.run(_run_stages(session, on_progress, spend=spend))
+    if not any(fact.name == "base_url" for fact in facts):  # it may have stopped answering
+        facts.append(proven("base_url", f"{session.profile.base_url} answers"))
     exchanges = [line.exchange for line in journal.lines if isinstance(line, ExchangeRecorded)]
     facts += [*_schema_facts(session, exchanges), *_rate_limit_facts(session, exchanges)]
     run_plan = plan(session.profile, session.contract, session.instances, session.concurrency)
@@ -70,7 +75,7 @@ def examine(options: RunOptions, on_stage: StageCallback, *, spend: bool) -> tup
     ], run_plan
 
 
-async def _run_stages(session: Session, on_stage: StageCallback, *, spend: bool) -> list[Fact]:
+async def _run_stages(session: Session, on_progress: ProgressCallback, *, spend: bool) -> list[Fact]:
     facts: list[Fact] = []
     async with open_context(session.settings_for(())) as runtime:
         operation_stages = OperationStages(runtime, spend=spend)
@@ -81,18 +86,65 @@ async def _run_stages(session: Session, on_stage: StageCallback, *, spend: bool)
             placeholders.placeholder_facts,
             *(_stage_of(operation_stages, name) for name in _STAGES[4:]),
         )
+        progress = _Progress(runtime, on_progress)
         try:
-            async with asyncio.timeout(session.profile.limits.deadline_s):
+            async with asyncio.timeout(session.deadline_s), progress:
                 for name, stage in zip(_STAGES, stages, strict=True):
-                    on_stage(name)
+                    progress.enter(name)
                     facts += await stage(runtime)
-                    if any(fact.name == "authorization.format" and fact.state == "wrong" for fact in facts):
+                    if name == "credentials" and _has_no_key(facts):
                         break  # without an accepted key, nothing more can be proven
         except TargetSilent as error:
             facts.append(wrong("base_url", str(error), "is there a proxy between this machine and the service?"))
-        except (TimeoutError, BudgetExhausted) as error:
-            facts.append(unsure("limits", f"ended early: {error or 'the deadline was reached'}", "raise the limit"))
+        except TimeoutError:
+            message = (
+                f"ended early, at the stage {progress.stage}: the deadline of {session.deadline_s:g} s was reached"
+            )
+            facts.append(open_question("limits", message, "give a larger --deadline"))
+        except BudgetExhausted as error:
+            message = f"ended early, at the stage {progress.stage}: {error}"
+            is_of_target = isinstance(error, LimitPersists)
+            advice = "try again later, or state a lower limits.rate" if is_of_target else "raise the limit"
+            facts.append(open_question("limits", message, advice))
     return facts
+
+
+def _has_no_key(facts: list[Fact]) -> bool:
+    """Whether keys are stated, and none was accepted."""
+    found = [fact for fact in facts if fact.name == "authorization.format"]
+    keys = [fact for fact in facts if fact.name.startswith("credentials.")]
+    return any(fact.state == "wrong" for fact in found) or (not found and any(fact.is_open for fact in keys))
+
+
+class _Progress:
+    """Tells a callback the stage, the requests and the time, at each stage and every second."""
+
+    def __init__(self, runtime: Runtime, on_progress: ProgressCallback) -> None:
+        self.stage = _STAGES[0]
+        self._runtime = runtime
+        self._on_progress = on_progress
+        self._started = time.monotonic()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.ensure_future(self._repeat())
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None
+        self._task.cancel()
+
+    def enter(self, stage: str) -> None:
+        self.stage = stage
+        self._tell()
+
+    def _tell(self) -> None:
+        elapsed_s = time.monotonic() - self._started
+        self._on_progress(f"proving {self.stage}: {self._runtime.sender.requests:,} requests, {elapsed_s:.0f} s")
+
+    async def _repeat(self) -> None:
+        while True:
+            await asyncio.sleep(_PROGRESS_EVERY_S)
+            self._tell()
 
 
 def _stage_of(operation_stages: OperationStages, name: str) -> Stage:
@@ -170,15 +222,11 @@ def _rate_limit_facts(session: Session, exchanges: list[Exchange]) -> Iterator[F
     observations += [f"{name}: {value}" for name, value in list(headers.items())[:4]]
     if not observations:
         yield note("rate limit", f"none seen in {len(exchanges)} requests")
-    elif limited and session.profile.limits.rate is None:
+    elif limited and session.profile.limits.rate is None and "rate_limit" not in session.profile.exclusions:
         yield unsure("limits.rate", "; ".join(observations), "state a rate that the target accepts: runs become faster")
     else:
         yield note("rate limit", "; ".join(observations))
-    limit, rate = session.profile.rate_limit, session.profile.limits.rate
-    if limit.provoke and rate is not None and limit.limit and limit.window_s and rate * limit.window_s <= limit.limit:
-        message = f"{rate:g} a second never exceeds {limit.limit} in {limit.window_s:g} s: no run can judge the limit"
-        yield unsure("limits.rate", message, "state a higher one, or none")
-    yield from run_limit_facts(limit, exchanges)
+    yield from run_limit_facts(session.profile.rate_limit, exchanges)
 
 
 def _need_facts(run_plan: Plan) -> Iterator[Fact]:

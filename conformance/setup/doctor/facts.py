@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from conformance.client.response import Answer
 from conformance.reports.shaping.text import clean, one_line
 
 
@@ -31,6 +32,8 @@ class Fact:
     state: State
     message: str
     advice: str = ""
+    is_open: bool = False
+    """Whether something beside the profile kept the fact from being proven: a limit, a gateway, an early end."""
 
     @property
     def line(self) -> str:
@@ -49,6 +52,22 @@ def wrong(name: str, message: str, advice: str) -> Fact:
 
 def unsure(name: str, message: str, advice: str = "") -> Fact:
     return Fact(name, State.UNSURE, message, advice)
+
+
+def open_question(name: str, message: str, advice: str) -> Fact:
+    """An unsure fact that another try may prove."""
+    return Fact(name, State.UNSURE, message, advice, is_open=True)
+
+
+def obstacle(name: str, call: str, answer: Answer) -> Fact | None:
+    """The fact for an answer of a limit or a gateway, which says nothing of the profile; None for other answers."""
+    if answer.status == 429:
+        return open_question(
+            name, f"{call} is limited: {answer.summary}", "try again later, or state a lower limits.rate"
+        )
+    if answer.gateway_trouble:
+        return open_question(name, f"{call} meets gateway trouble: {answer.summary}", "try again")
+    return None
 
 
 def note(name: str, message: str, advice: str = "") -> Fact:
@@ -74,6 +93,14 @@ def summary_line(facts: Iterable[Fact]) -> str:
         )
     unsure_part = f", {counts[State.UNSURE]} unsure" if counts[State.UNSURE] else ""
     return f"{counts[State.PROVEN]} facts proven{unsure_part}, nothing wrong"
+
+
+def exit_code(facts: Iterable[Fact]) -> int:
+    """2 where a fact is wrong, 3 where one is open, otherwise 0."""
+    known = list(facts)
+    if any(fact.state is State.WRONG for fact in known):
+        return 2
+    return 3 if any(fact.is_open for fact in known) else 0
 
 
 def format_facts(facts: Iterable[Fact]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from conformance.contract import Operation
 from conformance.core.errors import FixtureError
 from conformance.profile.render import placeholders
 from conformance.profile.resources import Fixture
-from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
+from conformance.setup.doctor.facts import Fact, note, obstacle, proven, unsure, wrong
 
 
 async def fixture_facts(runtime: Runtime) -> list[Fact]:
@@ -62,6 +62,8 @@ async def _read_fact(runtime: Runtime, fixture: Fixture, members: Members, name:
         answer = await _send_read(runtime, read, {fixture.kind: members})
     except (MissingFact, FixtureError, NotSent) as error:
         return unsure(name, f"yields {example}; {read.id} could not be called: {error}")
+    if found := obstacle(name, f"yields {example}; {read.id}", answer):
+        return found
     if fixture.is_foreign:
         if answer.ok:
             return wrong(name, f"{example} is readable with the home installation's key", "use another installation's")

@@ -23,7 +23,7 @@ from conformance.profile.render import placeholders
 from conformance.profile.resources import Fixture
 from conformance.setup.conventions import IDEMPOTENCY_KEY_NAMES
 from conformance.setup.doctor.behavior import body_facts, limit_switch_facts, order_facts, transition_facts
-from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
+from conformance.setup.doctor.facts import Fact, note, obstacle, open_question, proven, unsure, wrong
 from conformance.setup.doctor.lifetimes import lifetime_facts
 from conformance.setup.doctor.signs import sign_facts
 
@@ -64,7 +64,10 @@ class OperationStages:
         except FixtureError as error:
             return unsure(name, f"depends on {error.where or 'a fixture'}: {error.message}")
         except Inconclusive as refusal:
-            self.refused[operation.id] = answer = refusal.answers[-1]
+            answer = refusal.answers[-1]
+            if found := obstacle(name, f"the control of {operation.id}", answer):
+                return found
+            self.refused[operation.id] = answer
             return wrong(
                 name,
                 f"its control is answered {answer.summary} instead of 200: {self._excerpt(answer)}",
@@ -141,7 +144,8 @@ class OperationStages:
         path = strictjson.first_difference(first_value, second_value)
         if have_equal_values(first, second, volatile):
             return [proven("errors.volatile", "a repeated error differs only in the listed members")]
-        return [wrong("errors.volatile", f"a repeated error differs at {path or '/'}", "list the member if it may")]
+        message, advice = f"a repeated error differs at {path or '/'}", "list the member if it may"
+        return [wrong("errors.volatile", message, advice) if volatile else unsure("errors.volatile", message, advice)]
 
     # Pointers, effects and search
 
@@ -216,7 +220,10 @@ class OperationStages:
     async def search(self) -> list[Fact]:
         """Whether the search accepts each stated bound and value."""
         search = self.runtime.settings.profile.search
-        answer = await self._complete_answer("searchPublicProducts")
+        try:
+            answer = await self._complete_answer("searchPublicProducts")
+        except (Signal, MissingFact, NotSent, FixtureError) as error:
+            return [unsure("search", str(error))]
         if answer is None or not isinstance(answer.data, list):
             return []
         facts = []
@@ -224,7 +231,7 @@ class OperationStages:
             facts = [wrong("search.query", "finds nothing", "state a query that finds items")]
         for name in ("item_id", "item_category", "item_merchant"):
             path = getattr(search, name)
-            if path and answer.data and not pointer.has(answer.data[0], path):
+            if path not in (None, "") and answer.data and not pointer.has(answer.data[0], path):
                 facts.append(wrong(f"search.{name}", f"the first item has nothing at {path}", "correct the pointer"))
         parameters = {"page_base": "page", "page_size_min": "pageSize", "page_size_max": "pageSize"}
         parameters |= {"category": "category", "merchant": "merchant"}
@@ -241,7 +248,10 @@ class OperationStages:
 
     async def _search_fact(self, key: str, parameter: str, value: str) -> Fact:
         case = Case(self.runtime, self._operation("searchPublicProducts"))
-        answer = await case.send((await case.arrange()).with_query(**{parameter: value}), key)
+        try:
+            answer = await case.send((await case.arrange()).with_query(**{parameter: value}), key)
+        except Signal as obstacle_met:
+            return open_question(key, str(obstacle_met), "try again")
         if not answer.ok:
             return wrong(
                 key, f"{parameter}={value} is answered {answer.summary}: {self._excerpt(answer)}", "correct the value"

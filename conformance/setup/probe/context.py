@@ -140,6 +140,8 @@ class Probe:
         answer = await self.send(await self.arrange(name, preset=preset), "fixture")
         if not answer.ok:
             raise FixtureError(f"{name} answered {answer.summary} instead of 200", where=name)
+        if answer.truncated:
+            raise FixtureError(f"the answer to {name} is too long to be read", where=name)
         return answer.value
 
 

@@ -151,9 +151,10 @@ async def _find_parameter(probe: Probe, reading: _Reading, place: str) -> str:
 
 
 async def _send_cursor(probe: Probe, query: Mapping[str, str], parameter: str, cursor: str) -> Answer:
-    rest = {name: value for name, value in query.items() if name != "page"}
-    pairs = tuple({**rest, parameter: cursor}.items())
-    return await probe.send(Request(probe.operation(SEARCH), query=pairs), "a cursor")
+    """In place of page, or beside the first one where it is refused so: the interface requires page."""
+    beside_page = Request(probe.operation(SEARCH), query=tuple({**query, parameter: cursor}.items()))
+    answer = await probe.send(beside_page.without_query("page"), "a cursor")
+    return await probe.send(beside_page, "a cursor with a page") if answer.status == 400 else answer
 
 
 async def _state_if_true(probe: Probe, reading: _Reading, place: str, parameter: str) -> None:

@@ -240,9 +240,24 @@ async def _try_replay(
     other = await probe.send(request.with_key(key_format.generate()), "another key")
     if other.ok and _same_outcome(answer, other, identifiers):
         return False  # the outcome does not depend on the key
+    if location.carrier == "body" and await _is_part_of_content(probe, name, location, answer, identifiers):
+        return False
     _state_location(probe, location, key_format, f"{name}: {_describe_replay(answer, repeat, other)}")
     probe.draft.state(("idempotency", "missing_key"), "accepted", f"{name} without a key: 200")
     return True
+
+
+async def _is_part_of_content(
+    probe: Probe, name: str, location: KeyLocation, answer: Answer, identifiers: frozenset[str]
+) -> bool:
+    """Whether another body with the same member is another call: where a call is known by its content, any member is
+    part of that."""
+    other = await _request_with_key(probe, name, location, answer.request.key or "")
+    if other is None:
+        return False
+    same_resource = structs.replace(other, path=answer.request.path)
+    changed = await probe.send(same_resource, "the same key, another body")
+    return changed.ok and not _same_outcome(answer, changed, identifiers)
 
 
 def key_locations(probe: Probe) -> Iterator[KeyLocation]:

@@ -41,6 +41,33 @@ def test_a_body_that_names_no_ticket_has_none_of_another_session(
     assert result.outcome is outcome, result
 
 
+@pytest.mark.parametrize(
+    ("path", "sessions", "key"),
+    [
+        ({"sessionId": "s0"}, SESSIONS, f"operations.{CANCEL.id}.path (from a fixture)"),
+        ({"sessionId": "{session.id}"}, SESSIONS[:1], "fixtures.session.open.values"),
+        (
+            {"sessionId": "{session.id}"},
+            ({"id": "s0", "ticket": "t"}, {"id": "s1", "ticket": "t"}),
+            "fixtures.session.open.values",
+        ),
+    ],
+    ids=["a path without a fixture", "one session", "two sessions with one ticket"],
+)
+def test_what_lacks_two_sessions_names_where_to_state_them(
+    judged: Any, answer: Any, path: dict[str, str], sessions: tuple[dict[str, str], ...], key: str
+) -> None:
+    """A path that is stated, and names a fixture with one entry, is not the fact that is missing."""
+    result, _ = judged(
+        lambda arrived: bytes(answer(200, {"data": {}})),
+        a_ticket_opens_its_own_session_only,
+        CANCEL,
+        fixtures={"session": {"open": Fixture("session", "open", values=sessions, reusable=True)}},
+        operations={CANCEL.id: OperationFacts(body={"ticket": "{session.ticket}"}, path=path)},
+    )
+    assert (result.outcome, result.fact) == (Outcome.UNSTATED, key), result
+
+
 @pytest.mark.parametrize("allowance_s", [0, 1, 3.9])
 @pytest.mark.parametrize("edge", ["just-inside-behind", "just-inside-ahead"])
 def test_a_bound_near_the_present_is_not_approached(judged: Any, answer: Any, allowance_s: float, edge: str) -> None:

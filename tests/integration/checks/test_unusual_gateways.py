@@ -20,7 +20,12 @@ from conformance.checks.check_generated import a_generated_id_names_nothing
 from conformance.checks.check_hosted import a_ticket_that_nobody_issued_opens_nothing
 from conformance.checks.check_idempotency_conflicts import a_change_past_the_first_kibibyte_is_answered_409
 from conformance.checks.check_idempotency_isolation import a_known_key_is_no_credential
-from conformance.checks.check_oauth import _DEFECTIVE_VERIFIERS, _WITH_SPACE, a_defective_verifier_is_refused
+from conformance.checks.check_oauth import (
+    _DEFECTIVE_VERIFIERS,
+    _WITH_SPACE,
+    a_defective_verifier_is_refused,
+    the_exchange_answers_a_token_in_data,
+)
 from conformance.checks.check_oauth import a_verifier_with_white_space_around_it_is_refused as with_space
 from conformance.checks.check_public import an_unknown_merchant_is_answered_404
 from conformance.checks.check_search_values import a_search_text_ends_at_the_stated_length
@@ -82,6 +87,27 @@ def test_a_service_may_trim_all_texts(judged: Any, answer: Any, reads: str) -> N
     assert exchanging(judged, script, law).outcome is (Outcome.FAILED if reads == "nothing" else Outcome.PASSED)
     seen = Outcome.PASSED if reads == "as sent" else Outcome.WARNED
     assert exchanging(judged, script, of_space).outcome is seen
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({"pass": "t"}, ""),
+        ({"pass": 7}, "a number, and no text"),
+        ({"pass": None}, "null"),
+        ({}, "no token at /data/pass"),
+    ],
+)
+def test_a_token_is_a_text(judged: Any, answer: Any, data: dict[str, Any], says: str) -> None:
+    """What is there instead is named."""
+    result = exchanging(
+        judged,
+        lambda arrived: answer(200, {"code": "c"} if arrived.target == "/codes" else {"data": data}),
+        the_exchange_answers_a_token_in_data,
+        access_token="/data/pass",
+    )
+    assert result.outcome is (Outcome.FAILED if says else Outcome.PASSED)
+    assert says in result.message
 
 
 @pytest.mark.parametrize("stated", [True, False])

@@ -9,17 +9,21 @@ import pytest
 
 from conformance.checks.check_scopes import the_named_scope_suffices_for_what_is_listed
 from conformance.checks.check_tenancy import a_key_of_another_installation_reaches_nothing_here as reaches_nothing
-from conformance.checks.check_tenancy import a_list_shows_nothing_of_another_installation
+from conformance.checks.check_tenancy import (
+    a_list_shows_nothing_of_another_installation,
+    a_member_of_a_body_chooses_no_installation,
+)
 from conformance.checks.check_tenant_changes import an_order_that_a_checkout_made_is_out_of_reach
 from conformance.checks.check_tenant_lists import a_request_chooses_no_other_installation
 from conformance.checks.support.case import Case
 from conformance.core.outcomes import Outcome
-from conformance.profile.behavior import Tenancy
+from conformance.profile.behavior import Tenancy, Webhooks
 from conformance.profile.model import Credential, SecretSource
 from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT
 
 READ, REVOKE = CONTRACT.operations["quotePublicCartCheckout"], CONTRACT.operations["revokePublicCart"]
+CREATE = CONTRACT.operations["createInstallationWebhook"]
 LIST, UPDATE = CONTRACT.operations["listInstallationWebhookDeliveries"], "updateInstallationWebhook"
 SCOPES = frozenset({"catalog:read", "checkout:quote", "webhooks:read", "webhooks:write"})
 KEYS = {"b": "key-b-0123456789"}
@@ -119,3 +123,56 @@ def test_a_key_may_be_told_less_of_each_delivery(judged: Any, answer: Any, shown
     facts = FACTS | {"credentials": FACTS["credentials"] | {"b": reader}, "operations": {}}
     result, _ = judged(script, the_named_scope_suffices_for_what_is_listed, LIST, **facts)
     assert result.outcome is (Outcome.FAILED if shown == "nothing" else Outcome.PASSED), result
+
+
+_OWNERS = {
+    "ignores it": Outcome.PASSED,
+    "refuses it": Outcome.PASSED,
+    "keeps it": Outcome.PASSED,
+    "has copies that lag": Outcome.PASSED,
+    "counts for each installation": Outcome.INAPPLICABLE,
+    "has no names": Outcome.INAPPLICABLE,
+    "obeys it": Outcome.FAILED,
+    "shares it": Outcome.FAILED,
+    "obeys its own member": Outcome.PASSED,
+}
+
+
+@pytest.mark.parametrize("service", _OWNERS)
+def test_a_body_may_name_an_installation_and_chooses_none(judged: Any, answer: Any, service: str) -> None:
+    """What a member of the stated body means is the target's own, and a number may be one of each installation."""
+    owners: dict[str, set[str]] = {"old-endpoint": {"A"}}
+    looks = 0
+
+    def script(arrived: Any) -> bytes:
+        nonlocal looks
+        owner = "B" if is_of_b(arrived) else "A"
+        if arrived.target.endswith("/identity"):
+            return bytes(answer(200, {"data": {} if service == "has no names" else {"installation": f"inst-{owner}"}}))
+        if arrived.method == "POST":
+            chosen = arrived.json.get("tenant", f"inst-{owner}").removeprefix("inst-")
+            if "tenant" in arrived.json and service == "refuses it":
+                return bytes(answer(400, {"error": "no"}))
+            new_id = f"{len(owners)}" if service == "counts for each installation" else f"endpoint-{len(owners):x}-of"
+            owners[new_id] = {chosen} if "obeys" in service else {owner, chosen} if service == "shares it" else {owner}
+            shown = {"tenant": chosen} if service == "keeps it" else {}
+            return bytes(answer(200, {"data": {"id": new_id, **shown}}))
+        looks += 1
+        is_late = service == "has copies that lag" and looks % 2 == 0
+        name = arrived.target.rpartition("/")[2]
+        good = owner in owners[name] and not (is_late and name != "old-endpoint")
+        return bytes(answer(200 if good else 404, {"data": {}} if good else {"error": "no"}))
+
+    own = {"tenant": "inst-A"} if service == "obeys its own member" else {}
+    endpoints = {"webhook": {"active": Fixture("webhook", "active", values=({"id": "old-endpoint"},), reusable=True)}}
+    facts = FACTS | {
+        "fixtures": endpoints,
+        "operations": {
+            CREATE.id: OperationFacts(body={"url": "https://example.com/{unique}", **own}),
+            UPDATE: OperationFacts(path={"id": "{webhook.id}"}, body={"note": "x"}),
+        },
+        "webhooks": Webhooks(id="/data/id"),
+        "tenancy": Tenancy(installation_in_identity="/data/installation"),
+    }
+    result, _ = judged(script, a_member_of_a_body_chooses_no_installation, CONTRACT.operations[UPDATE], **facts)
+    assert result.outcome is _OWNERS[service], result

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from conformance.checks.check_webhooks import an_endpoint_of_another_body_can_be_updated, patch_changes_what_it_names
+from conformance.checks.check_webhooks import (
+    a_list_is_what_patch_names_whatever_it_was_before,
+    an_endpoint_of_another_body_can_be_updated,
+    endpoints_that_are_created_at_once_have_ids_of_their_own,
+    patch_changes_what_it_names,
+    patch_keeps_a_switch_as_it_was_set,
+    updates_at_once_change_what_each_names,
+)
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Webhooks
-from conformance.profile.model import Credential, SecretSource
+from conformance.profile.model import Credential, Schemas, SecretSource
 from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT
 
@@ -89,6 +97,44 @@ def test_what_an_update_sets_stays(judged: Any, answer: Any, merge: Merge, outco
     assert result.outcome is outcome, result
 
 
+def _tags_alone(old: Endpoint, changes: Endpoint) -> Endpoint:
+    return {**old, **changes, **({"events": ["*"]} if changes.keys() == {"tags"} else {})}
+
+
+@pytest.mark.parametrize(
+    ("merge", "refused", "outcome"),
+    [
+        (_plain, None, Outcome.PASSED),
+        (_plain, {"tags"}, Outcome.PASSED),
+        (_tags_alone, None, Outcome.FAILED),
+        (_tags_alone, {"tags"}, Outcome.PASSED),
+    ],
+    ids=["plain", "a member that needs another", "a member that takes another back", "refused alone"],
+)
+def test_each_member_of_a_good_update_is_changed_alone(
+    judged: Any, answer: Any, merge: Merge, refused: set[str] | None, outcome: Outcome
+) -> None:
+    """A member may be refused where another one is absent."""
+    target = _target(answer, merge)
+
+    def script(arrived: Any) -> bytes:
+        if arrived.method == "PATCH" and arrived.json.keys() == refused:
+            return bytes(answer(400, {"error": "no"}))
+        return bytes(target(arrived))
+
+    facts = _facts(webhooks=Webhooks(id="/data/id", patch=LABEL, kept=("/data/url", "/data/events")))
+    create, update = facts["operations"][CREATE.id], facts["operations"][UPDATE.id]
+    facts["operations"] = {
+        CREATE.id: replace(create, body={**create.body, "events": ["a", "b"], "tags": ["x"]}),
+        UPDATE.id: replace(update, body={**update.body, "events": ["b"], "tags": ["y"]}),
+    }
+    result, found = judged(script, patch_changes_what_it_names, UPDATE, **facts)
+    assert result.outcome is outcome, result
+    bodies = [arrived.json for arrived in found.arrived if arrived.method == "PATCH"]
+    assert {"tags": ["y"]} in bodies
+    assert {"events": ["b"]} in bodies
+
+
 def test_a_switch_may_be_on_under_conditions(judged: Any, answer: Any) -> None:
     """Such as a URL that was verified: an update that switches it on is no proof of a missing effect."""
 
@@ -135,4 +181,135 @@ def test_an_endpoint_without_a_label_can_be_updated(
 
     stated = {"exclusions": {f"transitions.{UPDATE.id}": "nothing conflicts"}} if states else {}
     result, _ = judged(script, law, UPDATE, **_facts(**stated))
+    assert result.outcome is outcome, result
+
+
+_CREATES: dict[str, tuple[Callable[[int, Endpoint], Any], Outcome]] = {
+    "numbers": (lambda number, body: number, Outcome.PASSED),
+    "an endpoint for each URL": (lambda number, body: body["url"], Outcome.PASSED),
+    "an endpoint for each label": (lambda number, body: body["label"], Outcome.INAPPLICABLE),
+    "ids that follow": (lambda number, body: None, Outcome.INAPPLICABLE),
+    "a race": (lambda number, body: f"new-{1 if number < 6 else number}", Outcome.FAILED),
+}
+
+
+@pytest.mark.parametrize("service", _CREATES)
+def test_creates_may_share_an_endpoint_at_any_time_and_not_at_once_only(judged: Any, answer: Any, service: str) -> None:
+    """An upsert knows an endpoint by a member that it does not name in the interface."""
+    name, outcome = _CREATES[service]
+    creates = 0
+
+    def script(arrived: Any) -> bytes:
+        nonlocal creates
+        creates += arrived.method == "POST"
+        return bytes(answer(200, {"data": {"id": name(creates, arrived.json) if arrived.method == "POST" else "old"}}))
+
+    result, _ = judged(script, endpoints_that_are_created_at_once_have_ids_of_their_own, UPDATE, **_facts())
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize("unique", [True, False])
+def test_creates_of_one_body_may_be_one_endpoint(judged: Any, answer: Any, *, unique: bool) -> None:
+    """Where the stated body names nothing new, a service may take the creates at once for one."""
+    facts = _facts()
+    body = {"url": "https://example.com/{unique}" if unique else "https://example.com/hook"}
+    facts["operations"] = {**facts["operations"], CREATE.id: OperationFacts(body=body)}
+    creates: list[str] = []
+
+    def script(arrived: Any) -> bytes:
+        creates.append(arrived.method)
+        return bytes(answer(200, {"data": {"id": "one" if len(creates) < 6 else f"new-{len(creates)}"}}))
+
+    result, _ = judged(script, endpoints_that_are_created_at_once_have_ids_of_their_own, UPDATE, **facts)
+    assert result.outcome is (Outcome.FAILED if unique else Outcome.INAPPLICABLE), result
+
+
+TEXTS = {"type": "array", "items": {"type": "string"}}
+SHORT_UPDATES = {
+    "type": "object",
+    "properties": {"label": {"type": "string"}, "events": TEXTS, "active": {"type": ["boolean", "null"]}},
+}
+
+
+def _short_facts() -> dict[str, Any]:
+    """Updates name the label alone; the schema of updates names the others."""
+    facts = _facts(schemas=Schemas({UPDATE.request_schema: SHORT_UPDATES}))
+    facts["webhooks"] = Webhooks(id="/data/id", patch=LABEL, kept=("/data/url", "/data/events", "/data/active"))
+    create = {"url": "https://example.com/{unique}", "label": "first"}
+    bodies = ({**create, "events": ["b", "a", "c"]},)
+    facts["operations"] = {
+        CREATE.id: OperationFacts(body={**create, "events": ["a"]}, bodies=bodies),
+        UPDATE.id: OperationFacts(body=LABEL, path={"id": "{webhook.id}"}),
+    }
+    return facts
+
+
+def _on_again(old: Endpoint, changes: Endpoint) -> Endpoint:
+    return {**old, "active": True, **changes}
+
+
+def _first_events(old: Endpoint, changes: Endpoint) -> Endpoint:
+    return {**old, **changes, **({"events": ["a"]} if changes == {"active": False} else {})}
+
+
+@pytest.mark.parametrize(
+    ("merge", "refused", "changes", "switch"),
+    [
+        (_plain, None, Outcome.PASSED, Outcome.PASSED),
+        (_plain, {"events"}, Outcome.PASSED, Outcome.PASSED),
+        (_plain, {"active"}, Outcome.PASSED, Outcome.INAPPLICABLE),
+        (_on_again, None, Outcome.FAILED, Outcome.FAILED),
+        (_first_events, None, Outcome.FAILED, Outcome.PASSED),
+        (lambda old, new: {**old, **new, "events": old.get("events", [])}, None, Outcome.PASSED, Outcome.PASSED),
+    ],
+    ids=["plain", "a list is refused", "a switch is refused", "on again", "the first list again", "a list is ignored"],
+)
+def test_members_that_the_schema_of_updates_names_are_changed_too(
+    judged: Any, answer: Any, merge: Merge, refused: set[str] | None, changes: Outcome, switch: Outcome
+) -> None:
+    """A value that the profile's updates do not state may be refused, or need more than a PATCH."""
+    target = _target(answer, merge)
+
+    def script(arrived: Any) -> bytes:
+        if arrived.method == "PATCH" and arrived.json.keys() == refused:
+            return bytes(answer(400, {"error": "no"}))
+        return bytes(target(arrived))
+
+    for check, outcome in ((patch_changes_what_it_names, changes), (patch_keeps_a_switch_as_it_was_set, switch)):
+        result, _ = judged(script, check, UPDATE, **_short_facts())
+        assert result.outcome is outcome, result
+
+
+def test_updates_at_once_need_three_members(judged: Any, answer: Any) -> None:
+    result, _ = judged(_target(answer, _plain), updates_at_once_change_what_each_names, UPDATE, **_short_facts())
+    assert result.outcome in (Outcome.PASSED, Outcome.INCONCLUSIVE), result
+    facts = _short_facts()
+    create = facts["operations"][CREATE.id]
+    short = replace(create, body={"url": "https://example.com/{unique}"}, bodies=())
+    facts["operations"] = {**facts["operations"], CREATE.id: short}
+    result, _ = judged(_target(answer, _plain), updates_at_once_change_what_each_names, UPDATE, **facts)
+    assert result.outcome is Outcome.UNSTATED, result
+    assert "operations.updateInstallationWebhook.bodies" in result.message
+
+
+@pytest.mark.parametrize(
+    ("merge", "outcome"),
+    [
+        (_plain, Outcome.PASSED),
+        (lambda old, new: {**old, **new, "events": sorted(new.get("events", old["events"]))}, Outcome.PASSED),
+        (lambda old, new: {**old, **new, "events": [*old["events"], *new.get("events", ())]}, Outcome.WARNED),
+        (
+            lambda old, new: {
+                **old,
+                **new,
+                "events": [*new.get("events", ()), *old["events"][len(new.get("events", ())) :]],
+            },
+            Outcome.WARNED,
+        ),
+    ],
+    ids=["plain", "in order", "appended", "the end of the old one"],
+)
+def test_a_list_is_replaced(judged: Any, answer: Any, merge: Merge, outcome: Outcome) -> None:
+    check = a_list_is_what_patch_names_whatever_it_was_before
+    result, _ = judged(_target(answer, merge), check, UPDATE, **_short_facts())
     assert result.outcome is outcome, result

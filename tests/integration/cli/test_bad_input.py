@@ -21,6 +21,10 @@ base_url = "http://127.0.0.1:9"
 [authorization]
 format = "Bearer {key}"
 """
+ONE_KEY_TWICE = """\
+credentials.a = { scopes = [], installation = "a", secret = { command = ["pwd"] } }
+credentials.b = { scopes = [], installation = "b", secret = { command = ["pwd"] } }
+"""
 
 
 def called(desk: Desk, *given: object) -> Done:
@@ -89,6 +93,11 @@ BAD = {
         2,
         ["credentials.full.secret", "NOT_SET_ANYWHERE", "export"],
     ),
+    "one key for two installations": (
+        with_profile(ONE_KEY_TWICE + MINIMAL),
+        2,
+        ["credentials.b.secret", "the same key as credentials.a.secret, of other installation"],
+    ),
     "schema file missing": (schemas(None), 2, ["schemas.file", "shapes.yaml"]),
     "schema file no YAML": (schemas("{ [ }"), 2, ["shapes.yaml"]),
     "schema invalid": (schemas("PublicErrorResponse: { type: 12 }\n"), 2, ["shapes.yaml", "PublicErrorResponse"]),
@@ -124,6 +133,11 @@ BAD = {
         2,
         ["--var", "NAME=VALUE"],
     ),
+    "misspelt variable": (
+        lambda desk: [*with_profile(MINIMAL + '[variables]\ncontrol = "x"\n')(desk), "--var", "contrl=y"],
+        2,
+        ["--var", "contrl", "did you mean control?"],
+    ),
     "no URL": (base_url("shop"), 2, ["--base-url", "shop"]),
     "another scheme": (base_url("ftp://127.0.0.1/"), 2, ["--base-url", "http or https"]),
     "report folder not empty": (report_dir(filled), 2, ["full", "not empty", "--report-dir"]),
@@ -133,6 +147,11 @@ BAD = {
     "unknown variant": (lambda desk: ["demo", "--variant", "nope"], 2, ["nope", "`conformance list --faults`"]),
     "misspelt fault": (lambda desk: ["faults", "F0031"], 2, ["F0031", "did you mean F031?"]),
     "list of no fault": (lambda desk: ["list", "--faults", "zebra"], 2, ["`conformance list --faults`"]),
+    "explain what nothing resembles": (
+        lambda desk: ["explain", "NOPE-1"],
+        2,
+        ["no requirement or check 'NOPE-1' (`conformance list --checks`"],
+    ),
     "explain what there is not": (lambda desk: ["explain", "IDM-4"], 2, ["IDM-4", "IDEM-4"]),
     "list what there is not": (lambda desk: ["list", "zebra"], 2, ["conformance list"]),
     "list of an unknown operation": (lambda desk: ["list", "--operation", "checkoutCart"], 2, ["checkoutPublicCart"]),

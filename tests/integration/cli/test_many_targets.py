@@ -114,8 +114,8 @@ def test_every_option_of_a_run_reaches_each_target(tmp_path: Path) -> None:
 
 def value_for(option: Option, place: Path) -> Any:
     """A value that is not the empty one."""
-    numbers = {Kind.INTEGER: 3, Kind.NUMBER: 9.5, Kind.FLAG: True, Kind.WORKERS: "2", Kind.SHARD: "1/2"}
-    others = {Kind.PATH: place, Kind.TEXT: "a", Kind.TEXTS: ("a", "b"), Kind.PAIRS: {"a": "1"}}
+    numbers = {Kind.INTEGER: 3, Kind.NUMBER: 9.5, Kind.DURATION: 9.5, Kind.FLAG: True, Kind.WORKERS: "2"}
+    others = {Kind.SHARD: "1/2", Kind.PATH: place, Kind.TEXT: "a", Kind.TEXTS: ("a", "b"), Kind.PAIRS: {"a": "1"}}
     return option.choices[0] if option.choices else {**numbers, **others}[option.kind]
 
 
@@ -192,6 +192,35 @@ def test_what_makes_no_sense_for_several_is_said(desk: Desk, given: tuple[str, .
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("trouble", ["misspelt", "absent"])
+def test_a_profile_that_does_not_load_is_refused_before_anything_is_sent(desk: Desk, trouble: str) -> None:
+    """The other targets are not run for nothing."""
+    for name in ("a", "b"):
+        write_profile(desk, name, "reference")
+    if trouble == "misspelt":
+        with (desk.place / "profiles" / "b.toml").open("a") as file:
+            file.write("\n[limmits]\nrate = 1\n")
+    last = "b" if trouble == "misspelt" else "c"
+    paths = ("--profile", "profiles/a.toml", "--profile", f"profiles/{last}.toml")
+    done = desk.conformance("run", *paths, "--report-dir", "out")
+    assert done.code == 2, done.text
+    assert f"profiles/{last}.toml" in done.one_line()
+    assert not (desk.place / "out").exists()
+
+
+def test_a_variable_of_one_profile_is_none_of_the_others(desk: Desk) -> None:
+    """Each run gets the variables that its own profile knows; one that no profile knows is refused."""
+    for name in ("a", "b"):
+        write_profile(desk, name, "reference")
+    path = desk.place / "profiles" / "a.toml"
+    path.write_text(path.read_text().replace("[variables]", '[variables]\nregion = "north"'))
+    done = desk.conformance("run", "--profile", "profiles", "--var", "region=south", *ONLY, "--report-dir", "out")
+    assert done.code == 3, done.text
+    planned = desk.conformance("run", "--profile", "profiles", "--var", "region=south", "--plan", *ONLY)
+    assert planned.code == 0, planned.text
+    assert desk.conformance("run", "--profile", "profiles", "--var", "regoin=south", *ONLY).code == 2
+
+
 def test_the_plan_of_several_is_that_of_each(desk: Desk) -> None:
     for name in ("a", "b"):
         write_profile(desk, name, "reference")

@@ -63,7 +63,7 @@ def test_the_least_profile_runs_and_says_what_more_it_needs(desk: Desk) -> None:
         assert (gated.code, "of 20 operations" in gated.out or "of 9 operations" in gated.out) == (3, True), gated.text
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", "key.pem"], cwd=desk.place, check=True)
     generated = desk.conformance("certify", "out", "--key", "key.pem")
-    assert generated.code == 2
+    assert generated.code == 3
     assert "the run is incomplete: 1 of 20 operations" in generated.err
 
 
@@ -75,7 +75,8 @@ def test_the_template_is_a_profile_that_loads(desk: Desk) -> None:
         (desk.place / name).parent.mkdir(exist_ok=True)
         (desk.place / name).write_text("secret-in-a-file")
         (desk.place / name).chmod(0o600)
-    other = 'secret = { env = "MY_SERVICE_KEY_FULL" }'
+    other = 'secret = { env = "PRINTED_KEY" }'
+    keys["PRINTED_KEY"] = "secret-of-a-command"
     (desk.place / "mine.toml").write_text(re.sub(r"secret = \{ command = .*", other, text))
     done = Desk(desk.place, desk.service, keys).conformance("run", "--profile", "mine.toml", "--base-url", NOWHERE)
     assert (done.code, "cannot connect" in done.one_line()) == (4, True), done.text

@@ -122,7 +122,7 @@ def test_no_har_leaves_no_folder(tmp_path: Path, raw: bytes) -> None:
         (["--har", "a.har", "--for", "10m"], "needs --listen"),
         (["--har", "a.har", "--strict"], "needs --listen"),
         (["--listen", "8899"], "is no address"),
-        (["--listen", "127.0.0.1:0", "--for", "soon"], "is no time"),
+        (["--listen", "127.0.0.1:0", "--for", "soon"], "is no number of seconds"),
     ],
 )
 def test_bad_options_are_one_line(

@@ -88,7 +88,7 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "idempotency header": (replaced('name = "Idempotency-Key"', 'name = "X-Idem"'), "idempotency.name"),
     "idempotency carrier": (replaced('carrier = "header"', 'carrier = "query"'), "idempotency.name"),
     "missing key": (replaced('missing_key = "refused"', 'missing_key = "accepted"'), "idempotency.missing_key"),
-    "volatile error member": (replaced('volatile = ["/requestId"]', "volatile = []"), "errors.volatile"),
+    "volatile error member": (replaced('volatile = ["/requestId"]', 'volatile = ["/code"]'), "errors.volatile"),
     "fixture not there": (replaced("/fixtures/cart/quoted?", "/fixtures/cart/quotid?"), "fixtures.cart.quoted"),
     "fixture pointer": (
         fixture(

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.core.outcomes import Verdict
 from conformance.runner.embedded_reference import EmbeddedReference
-from tests.support.drafts import CONFORMANT, OPEN, bad, drafted, verdict
+from tests.support.drafts import CONFORMANT, KEYLESS, OPEN, bad, drafted, verdict
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=20)]
 
@@ -34,6 +34,16 @@ def test_a_draft_leaves_open_what_only_a_person_can_exclude(
     draft = drafted(served, tmp_path, target)
     run = verdict(draft, tmp_path)
     assert {gap.requirement for gap in run.scope.open} == {requirement}, bad(run)
+
+
+@pytest.mark.parametrize("target", KEYLESS)
+def test_a_draft_takes_no_member_for_a_key_where_there_is_none(
+    target: str, served: EmbeddedReference, tmp_path: Path
+) -> None:
+    """Where an equal call is a retry, every member of a body changes the outcome as a key would: nothing is stated."""
+    run = verdict(drafted(served, tmp_path, target), tmp_path)
+    assert run.verdict is Verdict.INCOMPLETE, bad(run)
+    assert "idempotency" in {fact.key for fact in run.missing}
 
 
 @pytest.mark.parametrize("target", ["", "D11", "D12", "D17", "D19", "D20"], ids=lambda target: target or "reference")

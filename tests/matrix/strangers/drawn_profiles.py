@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import random
+import ssl
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -48,7 +49,7 @@ _FIXED: Final[Mapping[str, tuple[Any, ...]]] = {
     "name": ("drawn", "d.1-2_3"),
     "base_url": ("http://127.0.0.1:1", "http://127.0.0.1:1/"),
     "format": ("Bearer {key}", "{key}", "Shop-Key {key}", "Token token=\"{key}\""),
-    "ca_file": ("reference.toml",),
+    "ca_file": (str(ssl.get_default_verify_paths().cafile),),
     "file": ("reference.schemas.yaml",),
     "proxy": ("",),
     "env": ("CONFORMANCE_REFERENCE_FULL", "CONFORMANCE_REFERENCE_NONE", "CONFORMANCE_REFERENCE_CATALOG_READ"),

@@ -62,6 +62,9 @@ def _authorization(target: RandomTarget) -> Iterator[Sentence]:
         case = "any" if target.any_case_scheme else "exact"
         word = "does not matter" if target.any_case_scheme else "matters"
         yield say(f"The case of the scheme {word}.", "authorization", scheme_case=case)
+    case = "any" if target.any_case_keys else "sensitive"
+    word = "does not matter" if target.any_case_keys else "matters"
+    yield say(f"The case of the letters of a key {word}.", "authorization", key_case=case)
     public = "checked" if target.public_strict else "ignored"
     word = "refuse an `Authorization` header that is not valid" if target.public_strict else "ignore the header"
     yield say(f"Public operations need no key, and {word}.", "authorization", public=public)
@@ -181,6 +184,7 @@ def _search(policy: Policy, target: RandomTarget, names: Names) -> Iterator[Sent
 def _unusual_searches(policy: Policy, names: Names) -> Iterator[Sentence]:
     rules = policy.search
     yield say(f"A page past the end: {rules.past_the_end}.", "search", past_the_end=rules.past_the_end)
+    yield say("Up to page 1,000,000 no page is too far away.", "search", page_max=1_000_000)
     yield say(f"An empty `q`: {rules.empty_q}.", "search", empty_q=rules.empty_q)
     yield say(f"`q` has at most {rules.q_max} characters.", "search", q_max=rules.q_max)
     for name, treatment in rules.unknown_filter.items():

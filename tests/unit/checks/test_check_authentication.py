@@ -10,6 +10,7 @@ from conformance.checks.check_authentication import NEAR_MISSES, a_defective_cre
 from conformance.checks.check_generated import no_neighbour_of_a_key_is_accepted
 from conformance.checks.support.case import Case
 from conformance.core.outcomes import Outcome
+from conformance.profile.behavior import Authorization
 from tests.support.check_runs import KEY
 
 NEAR = {name: change(KEY).apply(KEY) for name, change in NEAR_MISSES.items()}
@@ -44,6 +45,26 @@ def test_a_near_miss_that_is_another_good_key_is_not_sent(judged: Any, answer: A
         await a_defective_credential_is_answered_401(case, name)
 
     result, _ = judged(_accepting({KEY, *NEAR.values()}, answer), law, keys=NEAR if known else {})
-    seen = Outcome.WARNED if name == "case-flipped" else Outcome.FAILED
+    seen = Outcome.WARNED if name == "case-flipped" else Outcome.FAILED  # the profile says nothing of the case
     assert result.outcome is (Outcome.PASSED if known else seen), result
     assert any("another credential" in note for note in result.notes) is known
+
+
+CASE_OF_KEYS = [("sensitive", Outcome.FAILED), ("any", Outcome.INAPPLICABLE), ("", Outcome.WARNED)]
+
+
+@pytest.mark.parametrize(("stated", "outcome"), CASE_OF_KEYS)
+@pytest.mark.parametrize("key", ["Key-aBcD42", "0123abcd"], ids=["letters of both cases", "hexadecimal"])
+def test_a_key_in_the_other_case_is_judged_as_stated(
+    judged: Any, answer: Any, key: str, stated: str, outcome: Outcome
+) -> None:
+    """The interface does not say that the case of a key counts: many services compare keys without it."""
+
+    async def law(case: Case) -> None:
+        await a_defective_credential_is_answered_401(case, "case-flipped")
+
+    accepts = _accepting({key, key.swapcase()}, answer)
+    authorization = Authorization("Bearer {key}", key_case=stated)
+    result, target = judged(accepts, law, authorization=authorization, keys={"full": key})
+    assert result.outcome is outcome, result
+    assert bool(target.arrived) is (stated != "any")

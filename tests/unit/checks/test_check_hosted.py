@@ -1,4 +1,4 @@
-"""A made-up ticket, code or client that the schema refuses is a body that does not match (HO-6, OA-13)."""
+"""A made-up ticket, code or client that the schema refuses does not match (HO-6, OA-13); used tickets (HO-2)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.check_hosted import an_unknown_ticket_has_the_stated_status
+from conformance.checks.check_hosted import a_ticket_is_consumed_once, an_unknown_ticket_has_the_stated_status
 from conformance.checks.check_oauth_failures import _FAILURES, a_failed_exchange_has_the_stated_status
 from conformance.checks.support.forged_secrets import MADE_UP
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import ExchangeStatuses, Hosted, OAuth
-from conformance.profile.model import Schemas
+from conformance.profile.model import Limits, Schemas
 from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT
 
@@ -66,3 +66,27 @@ def test_a_code_of_another_form(judged: Any, answer: Any, pattern: str, status: 
         oauth=OAuth("c", "https://client.example/back", code="/code", status=ExchangeStatuses(bad_grant=401)),
     )  # fmt: skip
     assert result.outcome is (Outcome.INAPPLICABLE if pattern == "names its start" else outcome), result
+
+
+@pytest.mark.parametrize("depth", ["standard", "quick"])
+@pytest.mark.parametrize("later", [200, 404, 409])
+def test_a_used_ticket_is_tried_some_time_later(judged: Any, answer: Any, depth: Any, later: int) -> None:
+    """It may have ended by then. A run in quick depth does not wait for that."""
+    uses: dict[str, int] = {}
+
+    def script(arrived: Any) -> bytes:
+        ticket = json.loads(arrived.body)["ticket"]
+        uses[ticket] = uses.get(ticket, 0) + 1
+        status = {1: 200, 2: 409}.get(uses[ticket], later)
+        return bytes(answer(status, {"data": {}} if status == 200 else {"code": "used"}))
+
+    facts = OperationFacts(path={"sessionId": "{session.id}"}, body={"ticket": "{session.ticket}"})
+    tickets = tuple({"id": f"s{n}", "ticket": f"{SECRET}{n}"} for n in range(3))
+    result, _ = judged(
+        script, a_ticket_is_consumed_once, CONSUME, limits=Limits(timeout_s=2, patience_s=0.2, depth=depth),
+        fixtures={"session": {"open": Fixture("session", "open", values=tickets)}},
+        operations={CONSUME.id: facts}, hosted=Hosted(tickets_single_use=True),
+    )  # fmt: skip
+    is_seen = later == 200 and depth == "standard"
+    assert result.outcome is (Outcome.FAILED if is_seen else Outcome.PASSED), result
+    assert max(uses.values()) == (3 if depth == "standard" else 2)

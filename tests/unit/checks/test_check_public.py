@@ -1,12 +1,15 @@
-"""The products of a store are judged by what the search says of them (PUB-4)."""
+"""A slug is no pattern (PUB-3), and the products of a store are judged by what the search says of them (PUB-4)."""
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from conformance.checks.check_public import a_pattern_that_fits_a_slug_names_no_store as no_store
 from conformance.checks.check_public import the_products_of_a_store_are_its_own
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Search
@@ -49,4 +52,40 @@ def test_an_item_of_another_store_alone_is_a_stranger(
         return bytes(answer(200, {"data": items if query["page"] == "1" else []}))
 
     result, _ = judged(script, the_products_of_a_store_are_its_own, PRODUCTS, **FACTS)
+    assert result.outcome is outcome, result
+
+
+def _like(pattern: str) -> bool:
+    return re.fullmatch(re.escape(pattern).replace("%", ".*").replace("_", "."), "acme") is not None
+
+
+@pytest.mark.parametrize("wildcard", ["%", "_"])
+@pytest.mark.parametrize(
+    ("outcome", "slug", "status", "data"),
+    [
+        (Outcome.PASSED, "acme", 404, None),
+        (Outcome.PASSED, "acme", 400, None),
+        (Outcome.PASSED, "acme", 403, None),
+        (Outcome.WARNED, "acme", 200, []),
+        (Outcome.FAILED, "acme", 200, [OWN]),
+        (Outcome.INAPPLICABLE, "17-acme", 200, [OWN]),
+        (Outcome.INAPPLICABLE, "a", 200, [OWN]),
+        (Outcome.INAPPLICABLE, "acme!", 200, [OWN]),
+    ],
+    ids=["unknown", "no slug", "firewall", "empty", "LIKE", "number", "short", "mark"],
+)
+def test_a_wildcard_in_a_slug_stands_for_itself(
+    judged: Any, answer: Any, wildcard: str, outcome: Outcome, slug: str, status: int, data: Any
+) -> None:
+    """Any refusal passes, and an empty list is a warning, as for another slug that names nothing."""
+
+    def script(arrived: Any) -> bytes:
+        asked = unquote(arrived.target.split("/")[-2])
+        if asked == slug:
+            return bytes(answer(200, {"data": [OWN]}))
+        assert _like(asked)
+        return bytes(answer(status, {"error": "no"} if data is None else {"data": data}))
+
+    facts = {**FACTS, "operations": {PRODUCTS.id: OperationFacts(path={"slug": slug})}}
+    result, _ = judged(script, partial(no_store, wildcard=wildcard), PRODUCTS, **facts)
     assert result.outcome is outcome, result

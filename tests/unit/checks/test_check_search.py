@@ -12,6 +12,7 @@ import pytest
 from conformance.checks.check_search import (
     _by_size,
     a_filter_narrows_the_result,
+    a_filter_of_0_is_a_filter,
     another_page_shows_other_items,
     page_size_bounds_every_page,
 )
@@ -83,3 +84,47 @@ def test_a_page_past_the_end_may_be_refused(judged: Any, answer: Any, past: str,
     stated = Search(query=QUERY, page_base=1, past_the_end=past)
     result, _ = judged(script, partial(page_size_bounds_every_page, size=2), SEARCH, search=stated)
     assert result.outcome is (Outcome.FAILED if items > 2 else outcome), result
+
+
+@pytest.mark.parametrize(
+    ("outcome", "facts", "found"),
+    [
+        (Outcome.PASSED, {}, {"0": [], "*": []}),
+        (Outcome.PASSED, {}, {"0": None, "*": []}),
+        (Outcome.PASSED, {}, {"0": [{"id": "p1", "category": "0"}, {"id": "p2"}, {"id": "p3", "category": None}]}),
+        (Outcome.FAILED, {}, {"0": CATALOGUE[:5], "*": []}),
+        (Outcome.FAILED, {}, {"0": CATALOGUE[:5], "*": None}),
+        (Outcome.FAILED, {"unknown_category": "refused"}, {"0": CATALOGUE[:5]}),
+        (Outcome.UNSTATED, {}, {"0": CATALOGUE[:5], "*": CATALOGUE[:5]}),
+        (Outcome.INAPPLICABLE, {"unknown_category": "ignored"}, {"0": CATALOGUE[:5]}),
+        (Outcome.INAPPLICABLE, {"category": "17"}, {"0": CATALOGUE[:5]}),
+    ],
+    ids=["empty", "refused", "its own", "no filter", "strict else", "stated", "all ignored", "so stated", "numbers"],
+)
+def test_0_is_a_value_to_filter_by(
+    judged: Any, answer: Any, outcome: Outcome, facts: dict[str, Any], found: dict[str, Any]
+) -> None:
+    """It may name nothing, be refused, or be a category; and all categories where they have numbers."""
+
+    def script(arrived: Any) -> bytes:
+        category = asked(arrived).get("category")
+        items = CATALOGUE[:5] if category is None else found.get(category, found.get("*"))
+        return bytes(answer(400, {"error": "no"}) if items is None else answer(200, {"data": items}))
+
+    stated = Search(**{"query": QUERY, "page_base": 1, "item_category": "/category", "category": "shoes", **facts})
+    result, _ = judged(script, partial(a_filter_of_0_is_a_filter, name="category"), SEARCH, search=stated)
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(("outcome", "start"), [(Outcome.PASSED, 2), (Outcome.FAILED, 1)])
+def test_an_item_may_be_its_own_id(judged: Any, answer: Any, outcome: Outcome, start: int) -> None:
+    """A list of ids; its pointer is the empty text."""
+
+    def script(arrived: Any) -> bytes:
+        page, size = int(asked(arrived)["page"]), int(asked(arrived)["pageSize"])
+        at = (page - 1) * (size if start == 2 else 1)
+        return bytes(answer(200, {"data": [item["id"] for item in CATALOGUE[at : at + size]]}))
+
+    stated = Search(query={**QUERY, "pageSize": 2}, page_base=1, page_size_min=2, stable_sort=True, item_id="")
+    result, _ = judged(script, another_page_shows_other_items, SEARCH, search=stated)
+    assert result.outcome is outcome, result

@@ -12,6 +12,7 @@ import pytest
 
 from conformance.checks.check_search_pages import (
     a_filtered_whole_holds_every_item_of_its_value,
+    all_pages_together_hold_every_item_once,
     cursors_lead_through_the_same_items,
     the_order_is_the_same_again,
 )
@@ -72,6 +73,32 @@ def service(answer: Callable[..., bytes], total: int, cursor: Next) -> Callable[
         return answer(200, {"data": items[start : start + size], "meta": meta})
 
     return script
+
+
+def test_a_cursor_may_need_a_page_beside_it(judged: Any, answer: Any) -> None:
+    """The interface requires page. One request learns it, and each further cursor has the first page beside it."""
+    plain = service(answer, 12, looks_ahead)
+
+    def script(arrived: Any) -> bytes:
+        return plain(arrived) if "page=" in arrived.target else bytes(answer(400, {"error": "page"}))
+
+    result, target = judged(script, partial(cursors_lead_through_the_same_items, kind="whole"), SEARCH, search=STATED)
+    assert result.outcome is Outcome.PASSED, result
+    queries = [parse_qs(urlsplit(arrived.target).query) for arrived in target.arrived]
+    by_cursor = [query.get("page") for query in queries if "page[after]" in query]
+    assert by_cursor[0] is None
+    assert len(by_cursor) > 2
+    assert all(page == ["1"] for page in by_cursor[1:])
+
+
+def test_a_cursor_that_is_refused_with_and_without_a_page_is_a_failure(judged: Any, answer: Any) -> None:
+    plain = service(answer, 12, looks_ahead)
+
+    def script(arrived: Any) -> bytes:
+        return bytes(answer(400, {"error": "cursor"})) if "after" in arrived.target else plain(arrived)
+
+    result, _ = judged(script, partial(cursors_lead_through_the_same_items, kind="whole"), SEARCH, search=STATED)
+    assert result.outcome is Outcome.FAILED, result
 
 
 @pytest.mark.parametrize(
@@ -198,3 +225,43 @@ def test_both_filters_together_lose_nothing(judged: Any, answer: Any, outcome: O
     assert result.outcome is outcome, result
     if outcome is Outcome.PASSED:
         assert len(target.arrived) <= 8
+
+
+SIXTY = [{"id": f"p{n:03}", "category": ("shoes", "mugs", "lamps")[n % 3]} for n in range(60)]
+
+
+def cut(query: dict[str, str], *, is_filtered_late: bool = False) -> list[Any]:
+    category, page, size = query.get("category"), int(query["page"]), int(query["pageSize"])
+    found = SIXTY if is_filtered_late else [item for item in SIXTY if category in (None, item["category"])]
+    items = found[(page - 1) * size : page * size]
+    return [item for item in items if category in (None, item["category"])]
+
+
+def without(*hidden: str) -> Callable[[dict[str, str]], list[Any]]:
+    return lambda query: [item for item in cut(query) if item["id"] not in hidden]
+
+
+@pytest.mark.parametrize(
+    ("whole", "filtered_whole", "shown"),
+    [
+        (Outcome.PASSED, Outcome.PASSED, cut),
+        (Outcome.PASSED, Outcome.PASSED, without("p012")),
+        (Outcome.PASSED, Outcome.PASSED, without("p012", "p015")),
+        (Outcome.PASSED, Outcome.INCONCLUSIVE, without("p012", "p015", "p018")),
+        (Outcome.PASSED, Outcome.PASSED, without(*(f"p{n:03}" for n in range(20, 25)))),
+        (Outcome.PASSED, Outcome.FAILED, partial(cut, is_filtered_late=True)),
+    ],
+)
+def test_an_empty_page_may_have_others_behind_it(
+    judged: Any, answer: Any, whole: Outcome, filtered_whole: Outcome, shown: Callable[[dict[str, str]], list[Any]]
+) -> None:
+    """Items may be hidden after the pages were cut, with a filter and without; a filter is applied before."""
+
+    def script(arrived: Any) -> bytes:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(arrived.target).query).items()}
+        return bytes(answer(200, {"data": shown(query)}))
+
+    law = partial(a_filtered_whole_holds_every_item_of_its_value, names=("category",))
+    for check, outcome in ((all_pages_together_hold_every_item_once, whole), (law, filtered_whole)):
+        result, _ = judged(script, check, SEARCH, search=STATED)
+        assert result.outcome is outcome, result

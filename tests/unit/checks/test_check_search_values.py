@@ -10,9 +10,11 @@ import pytest
 
 from conformance.checks.check_search_values import (
     _resembling_values,
+    a_listed_value_is_accepted,
     a_search_text_ends_at_the_stated_length,
     a_store_of_every_state_can_be_searched,
     a_value_that_resembles_another_one_is_unknown,
+    an_unlisted_value_is_treated_as_stated,
     an_unusual_value_is_treated_as_stated,
 )
 from conformance.core.outcomes import Outcome
@@ -35,7 +37,11 @@ def asked(arrived: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("value", "resembling"),
-    [("shoes", ["sho", "sho%", "_hoes"]), ("Home/Lights", ["Home/Ligh", "Home/Ligh%", "_ome/Lights"])],
+    [
+        ("shoes", ["sho", "sho%", "_hoes"]),
+        ("Home/Lights", ["Home/Ligh", "Home/Ligh%", "_ome/Lights"]),
+        ("hats & caps", ["hats & ca", "hats & ca%", "_ats & caps"]),
+    ],
 )
 def test_a_word_is_cut_within_itself(value: str, resembling: list[str]) -> None:
     """A shorter word is none of the known values, and a pattern is none either."""
@@ -143,6 +149,38 @@ def test_a_page_far_away_may_exist(judged: Any, answer: Any, pages: int, far: st
     assert result.outcome is (Outcome.PASSED if far == "empty" else Outcome.FAILED), result
 
 
+WINDOW = 10_000
+
+
+@pytest.mark.parametrize("stated", ["empty", "not_found"])
+@pytest.mark.parametrize(
+    ("page_max", "refusal", "outcome"),
+    [
+        (None, 400, Outcome.PASSED),
+        (5_000, 400, Outcome.PASSED),
+        (5_001, 400, Outcome.FAILED),
+        (2, 400, Outcome.PASSED),
+        (1, 400, Outcome.INAPPLICABLE),
+        (None, 403, Outcome.FAILED),
+    ],
+)
+def test_a_page_beyond_the_window_of_an_index_may_be_refused(
+    judged: Any, answer: Any, stated: str, page_max: int | None, refusal: int, outcome: Outcome
+) -> None:
+    """Pages of two items: the window holds 5,000 of them, of which the first two have items."""
+
+    def script(arrived: Any) -> bytes:
+        page, size = int(asked(arrived)["page"]), int(asked(arrived)["pageSize"])
+        items = ITEMS[(page - 1) * size : page * size] if "category" not in asked(arrived) else []
+        if page * size > WINDOW:
+            return bytes(answer(refusal, {"code": "c"}))
+        return bytes(answer(200 if items or stated == "empty" else 404, {"data": items, "code": "c"}))
+
+    law = partial(an_unusual_value_is_treated_as_stated, name="past-the-end")
+    result, _ = judged(script, law, SEARCH, search=Search(**STATED, past_the_end=stated, page_max=page_max))
+    assert result.outcome is outcome, result
+
+
 @pytest.mark.parametrize(("outcome", "status"), [(Outcome.PASSED, 414), (Outcome.FAILED, 404)])
 def test_a_gateway_may_refuse_a_line_that_is_far_too_long(
     judged: Any, answer: Any, outcome: Outcome, status: int
@@ -170,4 +208,67 @@ def test_everything_in_an_empty_catalogue_is_nothing(
         lambda _: bytes(answer(200, {"data": []})), law, SEARCH, search=Search(**stated, empty_q="everything"),
         exclusions=exclusions,
     )  # fmt: skip
+    assert result.outcome is outcome, result
+
+
+LISTED: dict[str, Any] = {"locales": ("en", "fr-FR", "de-DE"), "markets": ("US", "FR", "DE", "AT")}
+
+
+@pytest.mark.parametrize(
+    ("accepted", "markets", "outcome", "attempts"),
+    [
+        ({"US": "en", "DE": "de-DE"}, LISTED["markets"], Outcome.PASSED, ["US", "DE"]),
+        ({"US": "en", "AT": "de-DE"}, LISTED["markets"], Outcome.PASSED, ["US", "DE", "FR", "AT"]),
+        ({"US": "en"}, LISTED["markets"], Outcome.FAILED, ["US", "DE", "FR", "AT"]),
+        ({"US": "en", "M29": "de-DE"}, ("US", *(f"M{n}" for n in range(30))), Outcome.INCONCLUSIVE, None),
+        ({"US": "en", "DE": "de-DE"}, (), Outcome.INCONCLUSIVE, ["US"]),
+    ],
+)
+def test_a_locale_may_be_allowed_in_some_markets_only(
+    judged: Any, answer: Any, accepted: Any, markets: Any, outcome: Outcome, attempts: list[str] | None
+) -> None:
+    """The market of the stated query may be none of them; the locale's own country is tried first."""
+
+    def script(arrived: Any) -> bytes:
+        query = asked(arrived)
+        is_good = query["locale"] == accepted.get(query["market"])
+        return bytes(answer(200, {"data": ITEMS}) if is_good else answer(400, {"code": "c"}))
+
+    search = Search(**STATED, locales=LISTED["locales"], markets=markets)
+    result, target = judged(
+        script, partial(a_listed_value_is_accepted, listed=("locale", "de-DE")), SEARCH, search=search
+    )
+    assert result.outcome is outcome, result
+    asked_for = [asked(one)["market"] for one in target.arrived if asked(one)["locale"] == "de-DE"]
+    assert asked_for == attempts or (attempts is None and len(asked_for) == 13)
+
+
+@pytest.mark.parametrize(("status", "value"), [(400, "en"), (500, "de-DE")])
+def test_a_pair_explains_no_other_refusal(judged: Any, answer: Any, status: int, value: str) -> None:
+    """The pair of the stated query is accepted, and no pair explains a 500."""
+
+    def script(arrived: Any) -> bytes:
+        is_good = "locale=en&" in f"{arrived.target}&" or asked(arrived)["market"] != "US"
+        return bytes(answer(200, {"data": ITEMS}) if is_good else answer(status, {"code": "c"}))
+
+    law = partial(a_listed_value_is_accepted, listed=("locale", value))
+    result, _ = judged(script, law, SEARCH, search=Search(**STATED, **LISTED))
+    assert result.outcome is Outcome.FAILED, result
+
+
+@pytest.mark.parametrize(("outcome", "empty"), [(Outcome.PASSED, "fr-FR"), (Outcome.FAILED, "none")])
+def test_an_ignored_value_is_compared_with_those_that_are_accepted(
+    judged: Any, answer: Any, outcome: Outcome, empty: str
+) -> None:
+    """A listed locale that is refused in this market says nothing of them."""
+
+    def script(arrived: Any) -> bytes:
+        locale = asked(arrived)["locale"]
+        if locale == "de-DE":
+            return bytes(answer(400, {"code": "c"}))
+        return bytes(answer(200, {"data": ITEMS if locale in ("en", "fr-FR") and locale != empty else []}))
+
+    law = partial(an_unlisted_value_is_treated_as_stated, fact="locales")
+    search = Search(**STATED, **{**LISTED, "locales": ("en", "de-DE", "fr-FR")}, unlisted="ignored")
+    result, _ = judged(script, law, SEARCH, search=search)
     assert result.outcome is outcome, result

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.check_tenant_lists import _expect_no_common_endpoint
+from conformance.checks.check_tenant_lists import (
+    _expect_no_common_endpoint,
+    deliveries_of_another_installation_are_not_listed,
+)
 from conformance.checks.support.case import Case
 from conformance.core.outcomes import Outcome
+from conformance.profile.behavior import Webhooks
+from conformance.profile.model import Credential, SecretSource
+from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT
 
 READ = CONTRACT.operations["getApiKeyIdentity"]
@@ -37,4 +43,123 @@ def test_an_endpoint_is_of_one_installation(
         _expect_no_common_endpoint(case, [THEIRS], foreign, own)
 
     result, _ = judged(script, law, READ)
-    assert result.outcome is outcome, result
+    assert result.outcome is outcome, (result.outcome, result.message)
+
+
+LIST, CREATE = CONTRACT.operations["listInstallationWebhookDeliveries"], "createInstallationWebhook"
+KEYS = {"full": "key-0123456789", "b": "key-of-b-0123456789"}
+SCOPES = frozenset({"webhooks:read", "webhooks:write", "catalog:read"})
+
+
+class _Hub:
+    """A target whose endpoints and deliveries have numbers, and which lists the deliveries of one installation."""
+
+    def __init__(self, answer: Any, first: int, *, leaks: bool, has_id: bool, first_delivery: int) -> None:
+        self._answer, self._leaks, self._has_id = answer, leaks, has_id
+        self._next = {"endpoint": first, "delivery": first_delivery}
+        self._endpoints: dict[str, list[int]] = {"full": [1], "b": []}
+        self._deliveries: dict[str, list[dict[str, Any]]] = {key: [] for key in KEYS}
+        self.counts_alike = False
+        """Whether each installation counts for itself, the same calls are made by both, and no delivery has an id."""
+        self.own_endpoints = range(0)
+
+    def _number(self, kind: str) -> int:
+        self._next[kind] += 1
+        return self._next[kind]
+
+    def __call__(self, arrived: Any) -> bytes:
+        key = "b" if KEYS["b"] in "".join(arrived.all("authorization")) else "full"
+        path = arrived.target.partition("?")[0]
+        if arrived.method == "PATCH":
+            name = int(path.rsplit("/", 1)[1])
+            status = 200 if name in self._endpoints[key] or name in self.own_endpoints else 404
+            return bytes(self._answer(status, {"data": {}}))
+        if path.endswith("/deliveries"):
+            listed = self._deliveries["full"] + self._deliveries["b"] if self._leaks else self._deliveries[key]
+            if self.counts_alike:
+                listed = [{"endpoint": item["endpoint"], "event": "quoted"} for item in self._deliveries["b"]]
+            return bytes(self._answer(200, {"data": {"items": listed}}))
+        if path.endswith("/endpoints"):
+            self._endpoints[key].append(self._number("endpoint"))
+            return bytes(self._answer(200, {"data": {"id": self._endpoints[key][-1]}}))
+        for endpoint in self._endpoints[key] if self._has_id else ():
+            self._deliveries[key].append({"id": self._number("delivery"), "endpoint": endpoint})
+        return bytes(self._answer(200, {"data": {}}))
+
+
+@pytest.mark.parametrize(
+    ("target", "outcome"),
+    [
+        ({"first": 7_301_554}, Outcome.PASSED),
+        ({"first": 7_301_554, "leaks": True}, Outcome.FAILED),
+        ({"first": 7_301_554, "first_delivery": 7_301_550}, Outcome.PASSED),
+        ({"first": 7_301_554, "has_id": False}, Outcome.INCONCLUSIVE),
+        ({"first": 17}, Outcome.INAPPLICABLE),
+    ],
+    ids=["long numbers", "a common list", "deliveries counted alike", "no deliveries", "short numbers"],
+)
+def test_an_endpoint_of_a_long_number_is_found(
+    judged: Any, answer: Any, target: dict[str, Any], outcome: Outcome
+) -> None:
+    """A number counts in the place where its own installation's list shows it, and not as a delivery's."""
+    hub = _Hub(answer, **{"leaks": False, "has_id": True, "first_delivery": 100, **target})
+    hook = Fixture("webhook", "active", values=({"id": "1"},), reusable=True)
+    carts = {
+        "open": Fixture("cart", "open", values=({"id": "c1"},), reusable=True),
+        "foreign": Fixture("cart", "foreign", values=({"id": "c2"},), reusable=True),
+    }
+    result, _ = judged(
+        hub,
+        deliveries_of_another_installation_are_not_listed,
+        LIST,
+        keys=KEYS,
+        credentials={name: Credential(name, SecretSource(env="X"), SCOPES, name.upper()) for name in KEYS},
+        fixtures={"cart": carts, "webhook": {"active": hook}},
+        webhooks=Webhooks(id="/data/id"),
+        operations={
+            CREATE: OperationFacts(body={"url": "https://hub.example/hook"}),
+            "updateInstallationWebhook": OperationFacts(path={"id": "{webhook.id}"}, body={"label": "x"}),
+            "quotePublicCart": OperationFacts(path={"cartId": "{cart.id}"}, body={"reason": "{unique}"}),
+        },
+    )
+    assert result.outcome is outcome, (result.outcome, result.message)
+
+
+@pytest.mark.parametrize(
+    ("target", "outcome"),
+    [
+        ({}, Outcome.INCONCLUSIVE),
+        ({"leaks": True}, Outcome.FAILED),
+        ({"leaks": True, "own": 17}, Outcome.INCONCLUSIVE),
+        ({"alike": True}, Outcome.INCONCLUSIVE),
+    ],
+    ids=["short numbers", "a common list", "an own endpoint of that number", "no member tells apart"],
+)
+def test_a_short_number_beside_a_unique_address_needs_more(
+    judged: Any, answer: Any, target: dict[str, Any], outcome: Outcome
+) -> None:
+    """Where the address shows nowhere, the list may name the endpoint by an id that proves nothing alone.
+
+    A delivery that is listed for both, with a number of its own, is one delivery.
+    """
+    hub = _Hub(answer, 17, leaks=target.get("leaks", False), has_id=True, first_delivery=100)
+    hub.counts_alike = target.get("alike", False)
+    hub.own_endpoints = range(100) if "own" in target else range(0)
+    cart = Fixture("cart", "foreign", values=({"id": "c2"},), reusable=True)
+    hook = Fixture("webhook", "active", values=({"id": "1"},), reusable=True)
+    result, _ = judged(
+        hub,
+        deliveries_of_another_installation_are_not_listed,
+        LIST,
+        keys=KEYS,
+        credentials={name: Credential(name, SecretSource(env="X"), SCOPES, name.upper()) for name in KEYS},
+        fixtures={"cart": {"foreign": cart}, "webhook": {"active": hook}},
+        webhooks=Webhooks(id="/data/id"),
+        operations={
+            CREATE: OperationFacts(body={"url": "https://hub.example/{unique}"}),
+            "updateInstallationWebhook": OperationFacts(path={"id": "{webhook.id}"}, body={"label": "x"}),
+            "quotePublicCart": OperationFacts(path={"cartId": "{cart.id}"}, body={"reason": "{unique}"}),
+        },
+    )
+    assert result.outcome is outcome, (result.outcome, result.message)
+    assert outcome is Outcome.FAILED or "own" in target or "the list may name it by its id, as '" in result.message

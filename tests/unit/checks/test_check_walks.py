@@ -196,3 +196,27 @@ class Lock(Shop):
 def test_a_cart_may_be_in_use_for_a_moment(walked: Any, answer: Any, operation: Any) -> None:
     """The twin gets its calls sooner: what is refused is asked for again."""
     assert walked(Lock(answer, time.monotonic), STATE, operation, transitions=()).outcome is Outcome.PASSED
+
+
+class BusyAfterRefusals(Shop):
+    """A shop in which a cart is in use for the call that follows one that was refused."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__(answer)
+        self.busy: set[str] = set()
+
+    def __call__(self, arrived: Any) -> bytes:
+        cart = arrived.target.split("/")[-2]
+        if cart in self.busy and arrived.all("Idempotency-Key")[0] not in self.known:
+            self.busy.remove(cart)
+            return bytes(self.answer(409, {"code": "in use"}))
+        reply = super().__call__(arrived)
+        if reply.startswith((b"HTTP/1.1 400", b"HTTP/1.1 401")):
+            self.busy.add(cart)
+        return reply
+
+
+@pytest.mark.parametrize("operation", [QUOTE, REVOKE], ids=["quote", "revoke"])
+def test_a_call_that_succeeds_later_changes_the_state_like_any_other(walked: Any, answer: Any, operation: Any) -> None:
+    """A cart that was in use is revoked by the second attempt: the next conflict is due to that, not to a trace."""
+    assert walked(BusyAfterRefusals(answer), STATE, operation, transitions=()).outcome is Outcome.PASSED

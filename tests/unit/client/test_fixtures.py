@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.client import fixtures as module
+from conformance.client import http_pool
 from conformance.client.fixtures import Fixtures
 from conformance.core.errors import FixtureError
 from conformance.profile.behavior import Authorization
@@ -179,6 +180,14 @@ def test_http_trouble_that_stays_is_told(scripted: Any, answer: Any, monkeypatch
     (error,), target = over_http(scripted, lambda arrived: answer(503))
     assert "answered 503" in str(error)
     assert len(target.arrived) == 2
+
+
+def test_http_answers_that_are_too_long_are_told(scripted: Any, answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such an answer is cut: that it is no JSON says nothing about the test API."""
+    monkeypatch.setattr(http_pool, "_MAX_BODY", 100)
+    (error,), target = over_http(scripted, lambda arrived: answer(200, {"id": "x" * 200}))
+    assert str(error).endswith("answered more than can be read")
+    assert len(target.arrived) == 1
 
 
 def test_http_no_content_is_an_empty_object(scripted: Any) -> None:

@@ -15,8 +15,8 @@ from tests.support.commands import listening
 TIMEOUT_S = 0.4
 
 
-def profile(url: str) -> Profile:
-    return Profile("p", url, Authorization("Bearer {key}"), limits=Limits(timeout_s=TIMEOUT_S))
+def profile(url: str, proxy: str = "") -> Profile:
+    return Profile("p", url, Authorization("Bearer {key}"), limits=Limits(timeout_s=TIMEOUT_S, proxy=proxy))
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,26 @@ def test_an_address_where_nothing_listens() -> None:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
     with pytest.raises(Unreachable, match="cannot connect: Connection refused"):
         reach(profile(url))
+
+
+@pytest.mark.parametrize("is_listening", [True, False])
+def test_a_proxy_that_does_not_answer_is_named(is_listening: bool) -> None:
+    """The service may well be running: the hint is about the proxy."""
+    hint = "requests go through the proxy {}: is it running, and does it reach the service?"
+    with listening(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n") as proxy:
+        if is_listening:
+            with pytest.raises(Unreachable, match="the proxy answered 403") as raised:
+                reach(profile("https://shop.example", proxy))
+            assert raised.value.hint == hint.format(proxy)
+    if not is_listening:
+        with pytest.raises(Unreachable, match="cannot connect: Connection refused") as raised:
+            reach(profile("http://shop.example", proxy))
+        assert raised.value.hint == hint.format(proxy)
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", b""])
+def test_a_port_that_speaks_no_tls_may_be_one_of_http(answer: bytes) -> None:
+    """A server of http answers a handshake with what is no TLS, or waits for more of it."""
+    with listening(answer, leave_open=not answer) as url, pytest.raises(Unreachable) as raised:
+        reach(profile(url.replace("http:", "https:")))
+    assert "write http://" in raised.value.hint, raised.value

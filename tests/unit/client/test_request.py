@@ -154,6 +154,15 @@ def test_an_accept_header_of_a_check_stands_alone() -> None:
     assert ("Accept", "application/json") in IDENTITY.wire("").headers
 
 
+def test_a_minimal_client_sends_lower_case_names_and_no_accept(scripted: Any) -> None:
+    """Names of headers have no case (RFC 9110, section 5.1), and who sends no Accept accepts any media type."""
+    (arrived,) = deliver(scripted, replace(CREATE.with_authorization("Bearer k").with_key("one"), is_minimal=True))
+    names = {name for name, _ in arrived.headers}
+    assert {"authorization", "content-type"} <= names
+    assert not names & {"Accept", "accept", "Authorization", "Content-Type"}
+    assert arrived.all("authorization") == ["Bearer k"]
+
+
 def test_nothing_is_added_that_nobody_asked_for(scripted: Any) -> None:
     """A request has the headers it was given, Host, Content-Length, and two that the suite always sends; no others."""
     (arrived,) = deliver(scripted, CREATE.with_authorization("Bearer k"))

@@ -269,6 +269,7 @@ def test_what_takes_no_key_gets_none(name: str) -> None:
 
 # Missing facts
 
+_BODY_OF_EXCHANGE = "operations.exchangeOAuthToken.body"
 LACKS: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "no credentials": ("getApiKeyIdentity", {"credentials": {}}, "credentials"),
     "no scope": ("createInstallationWebhook", {"credentials": {"narrow": CREDENTIALS["narrow"]}}, "credentials"),
@@ -288,6 +289,12 @@ LACKS: dict[str, tuple[str, Mapping[str, Any], str]] = {
         "quotePublicCart",
         {"fixtures": {"cart": {"open": Fixture("cart", "open", values=({"id": 1},))}}},
         "fixtures.cart.open (with tag)",
+    ),
+    "no body of an exchange": ("exchangeOAuthToken", {"oauth": None, "operations": {}}, _BODY_OF_EXCHANGE),
+    "no exchange": (
+        "exchangeOAuthToken",
+        {"oauth": None, "operations": {}, "exclusions": {"oauth": "no code can be had"}},
+        "oauth",
     ),
 }
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from conformance.client import throttle as module
-from conformance.client.throttle import ConcurrencyLimiter, Pacer, high_priority
+from conformance.client.throttle import ConcurrencyLimiter, Pacer, StartAllowance, high_priority, start_allowance
 
 
 async def crowd(gate: ConcurrencyLimiter, size: int, hold_s: float = 0.002) -> None:
@@ -176,3 +176,74 @@ def test_no_rate_no_waiting(rate: float | None) -> None:
         return [await pace() for _ in range(1000)]
 
     assert set(asyncio.run(main())) == {0.0}
+
+
+def test_starts_that_did_not_wait_delay_what_follows() -> None:
+    """The average is kept: a timer that was set before does not let the next one through too early."""
+
+    async def main() -> float:
+        pace, began = Pacer(100), time.monotonic()
+        await pace()
+        waiting = asyncio.ensure_future(pace())
+        await asyncio.sleep(0)
+        for _ in range(9):
+            pace.charge()
+        await waiting
+        return time.monotonic() - began
+
+    assert asyncio.run(main()) >= 0.095
+
+
+@pytest.mark.parametrize("count", [3, 8])
+def test_a_group_has_its_places_at_once(count: int) -> None:
+    """At most as many as there are; however narrow the width, and others enter before and after it."""
+
+    async def main() -> tuple[list[int], int]:
+        gate, sizes = ConcurrencyLimiter(4), []
+        gate.width = 1.0
+
+        async def one() -> None:
+            async with gate:
+                await asyncio.sleep(0.002)
+
+        others = [asyncio.ensure_future(one()) for _ in range(9)]
+        await asyncio.sleep(0)
+        allowance = StartAllowance(count)
+        await gate.reserve(allowance, count)
+        reserved = allowance.places
+        token = start_allowance.set(allowance)
+
+        async def member() -> None:
+            async with gate:
+                sizes.append(gate.in_flight)
+                await asyncio.sleep(0.005)
+
+        await asyncio.gather(*(member() for _ in range(count)))
+        start_allowance.reset(token)
+        gate.release(allowance)
+        await asyncio.gather(*others)
+        assert (gate.in_flight, gate._reserved) == (0, 0)
+        return sizes, reserved
+
+    sizes, reserved = asyncio.run(main())
+    assert reserved == min(count, 4)
+    assert reserved <= max(sizes) <= 4
+
+
+def test_a_group_that_is_cancelled_leaves_its_places() -> None:
+    """Those that it has, and the one that it waits for: what waits behind it enters."""
+
+    async def main() -> None:
+        gate, allowance = ConcurrencyLimiter(2), StartAllowance(2)
+        await gate.__aenter__()
+        group = asyncio.ensure_future(gate.reserve(allowance, 2))
+        await asyncio.sleep(0)
+        waiting = asyncio.ensure_future(crowd(gate, 3))
+        await asyncio.sleep(0)
+        group.cancel()
+        await asyncio.gather(group, return_exceptions=True)
+        gate.release(allowance)
+        await gate.__aexit__()
+        await asyncio.wait_for(waiting, 2)
+
+    asyncio.run(main())

@@ -196,19 +196,20 @@ def test_a_key_of_another_kind_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "why"),
+    ("run", "why", "code"),
     [
-        (conformant(filtered=True), "filtered"),
-        (conformant(complete=False, interrupted="SIGTERM"), "SIGTERM"),
-        (conformant(more=[result("IDEM-1", "quotePublicCart", Outcome.FAILED)]), "nonconformant"),
-        (conformant(more=[result("IDEM-1", "quotePublicCart", Outcome.INCONCLUSIVE)]), "incomplete"),
-        (run_of([]), "incomplete"),
+        (conformant(filtered=True), "filtered", 3),
+        (conformant(complete=False, interrupted="SIGTERM"), "SIGTERM", 3),
+        (conformant(more=[result("IDEM-1", "quotePublicCart", Outcome.FAILED)]), "nonconformant", 1),
+        (conformant(more=[result("IDEM-1", "quotePublicCart", Outcome.INCONCLUSIVE)]), "incomplete", 3),
+        (run_of([]), "incomplete", 3),
     ],
 )
-def test_only_a_whole_conformant_run_is_certified(tmp_path: Path, run: Run, why: str) -> None:
-    """Whatever its run.json claims."""
-    with pytest.raises(UsageError, match=why):
+def test_only_a_whole_conformant_run_is_certified(tmp_path: Path, run: Run, why: str, code: int) -> None:
+    """Whatever its run.json claims. The exit code is the verdict's: nothing is wrong with the command line."""
+    with pytest.raises(certificate.CertificateRefusal, match=why) as error:
         signed(_folder(tmp_path, run), run)
+    assert error.value.exit_code == code
 
 
 def test_a_tier_is_certified_by_itself(tmp_path: Path) -> None:

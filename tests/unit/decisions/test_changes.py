@@ -58,6 +58,16 @@ def test_a_run_that_ended_early_opens_no_gap_and_slows_nothing() -> None:
     assert changes_between(timed(9, 10), whole).slower and changes_between(whole, timed(9, 10)).closed
 
 
+def test_what_quick_depth_leaves_out_is_neither_a_gap_nor_closed() -> None:
+    """Where the other run asks for more; between two quick runs, what one of them did not judge is a gap."""
+    quick, whole = replace(OPEN, depth="quick"), BAD
+    later, back = changes_between(whole, quick), changes_between(quick, whole)
+    assert (later.opened, back.closed) == ((), ())
+    assert "quick depth" in later.notes[0]
+    assert "quick depth" in back.notes[0]
+    assert changes_between(replace(whole, depth="quick"), quick).opened == (f"AUTH-1 {HERE}",)
+
+
 def test_a_cause_on_a_further_operation_is_named_with_it() -> None:
     """The cause is the same, its reach is not; an operation that was not judged before is not further."""
     two = run_of([judged(Outcome.FAILED), judged(Outcome.FAILED, THERE)])

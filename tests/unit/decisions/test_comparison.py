@@ -63,6 +63,16 @@ def test_an_outcome_that_changed_is_classed(before: Outcome, after: Outcome, kin
     assert kinds(judged(before), judged(after)) == ([kind] if kind else [])
 
 
+def test_what_quick_depth_leaves_out_is_not_compared() -> None:
+    """Neither fixed by the run that asks it, nor open in the one that does not; between equal depths it is open."""
+    quick, standard = replace(judged(Outcome.UNTESTED), depth="quick"), judged(Outcome.PASSED)
+    assert kinds(quick, standard) == kinds(standard, quick) == []
+    (text,) = compare([standard, quick], ["a", "b"]).incomparable
+    assert text.startswith("B was asked in quick depth")
+    assert kinds(replace(standard, depth="quick"), quick) == [Kind.OPEN]
+    assert kinds(replace(standard, depth="quick"), judged(Outcome.FAILED)) == [Kind.REGRESSED]
+
+
 def test_another_failure_of_the_same_check_is_a_regression() -> None:
     """It has another signature."""
     other = run_of([result("AUTH-1", IDENTITY.id, Outcome.FAILED, signature="t", message="m")])

@@ -117,6 +117,8 @@ def test_idle_waivers_fail_where_they_must(changes: dict[str, Any]) -> None:
     assert decided(given, Policy(waivers=idle)).exit_code == 0
     strict = decided(given, Policy(waivers=idle, strict_waivers=True))
     assert (strict.exit_code, len(strict.reasons)) == (1, 1)
+    assert strict.reasons[0] in verdicts.answer(strict, run_of([])), "the one line of -q says why"
+    assert any("further waiver" in words for words in strict.policy) is ("until" not in changes), strict.policy
 
 
 @pytest.mark.parametrize(

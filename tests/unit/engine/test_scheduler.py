@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.core import interrupts
-from conformance.engine.scheduler import Engine, EngineShutdown, Job
+from conformance.engine.scheduler import Engine, EngineShutdown, Job, lane_count
 
 Runtime = list[str]
 
@@ -73,6 +73,18 @@ def test_jobs_run_together(start: Any) -> None:
     engine.submit(map(meeting, range(20)))
     assert [engine.result(str(number)) for number in range(20)] == list(range(20))
     assert engine.completed_count == 20
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "rate", "may_end_early", "lanes"),
+    [(32, None, False, 224), (32, None, True, 48), (1, None, False, 17), (32, 10.0, False, 20), (32, 0.5, False, 16)],
+)
+def test_a_check_begins_when_its_turn_is_near(
+    concurrency: int, rate: float | None, lanes: int, *, may_end_early: bool
+) -> None:
+    """Its fixtures wait with it: a cart that was made half a minute before the first call on it may have ended."""
+    assert lane_count(concurrency, rate, 0, may_end_early=may_end_early) == lanes
+    assert lane_count(concurrency, rate, 3, may_end_early=may_end_early) == lanes + 3
 
 
 def test_lanes_bound_how_many_run(start: Any) -> None:

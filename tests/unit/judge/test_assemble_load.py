@@ -37,7 +37,7 @@ def test_a_wrong_line_is_named_with_its_number(tmp_path: Path) -> None:
     with pytest.raises(JournalError):
         load(path)
     path.write_bytes(text(LINES[:3]) + b'{"kind": "res\n' + text(LINES[3:]))
-    with pytest.raises(JournalError, match="line 4 is no JSON"):
+    with pytest.raises(JournalError, match=r"line 4 is no JSON \(a run writes whole lines"):
         load(path)
     path.write_bytes(text(LINES[:3]) + b'{"kind": "result"}\n' + text(LINES[3:]))
     with pytest.raises(JournalError, match="line 4"):

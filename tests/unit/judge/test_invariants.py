@@ -20,6 +20,7 @@ from conformance.judge.leaks import find_leaks
 from conformance.judge.validators import Validators
 from conformance.profile.behavior import Answers, Authorization
 from conformance.profile.model import Profile, Schemas
+from conformance.profile.resources import OperationFacts
 
 OPERATIONS = load_contract().operations
 OBJECT = Request(OPERATIONS["getApiKeyIdentity"])
@@ -378,3 +379,18 @@ def test_a_member_that_no_schema_names_is_found_where_the_profile_says_never() -
     answers = [_answer(1, 200, {"data": {"scopes": [], "m": 1}, "more": 1}), _answer(2, 404, {"code": "no", "at": 1})]
     assert _findings(Answers(further_members="never"), *answers) == ["member:/data/m", "member:/at"]
     assert _findings(Answers(further_members="allowed"), *answers) == _findings(Answers(), *answers) == []
+
+
+@pytest.mark.parametrize("sent", [{}, {"pass": "PASS-0123456789"}], ids=["not sent", "sent in the other case"])
+def test_an_error_reveals_what_was_not_sent(sent: dict[str, str]) -> None:
+    """The body's fixture value by any name; what was sent may come back as the service has normalized it."""
+    scope = {"session.pass": "pass-0123456789", "session.id": "session-0123456789"}
+    operation = OPERATIONS["consumeHostedCheckoutBrowserTicket"]
+    facts = OperationFacts(body={"pass": "{session.pass}"}, path={"sessionId": "{session.id}"})
+    known = {"operations": {operation.id: facts}, "fixtures": {"session": {}}}
+    profile = Profile("p", "http://t", Authorization("Bearer {key}"), **known)
+    told, body = (("Content-Type", "application/json"),), b'{"m": "want pass-0123456789 of session-0123456789"}'
+    request = Request(operation, body=sent, scope=scope)
+    answer = Answer("x1", request, "http://t/a", (), json.dumps(sent).encode(), 403, told, body)
+    findings = Invariants(profile, Validators(profile.schemas)).judge(answer)[1]
+    assert [f.code for f in findings if f.requirement == "ERR-2"] == ([] if sent else ["secret"])

@@ -61,6 +61,7 @@ FORMS = (
     "operations.quotePublicCart.body (from a fixture)",
     "search.stable_sort = true",
     "fixtures.webhook.foreign",
+    "fixtures.session.open.values",
 )
 """The forms that checks give a key besides a plain one."""
 

@@ -75,6 +75,14 @@ def test_explain_prints_a_fact_and_the_requirements_that_need_it() -> None:
     assert "IDEM-10" in text
 
 
+def test_explain_names_the_requirements_of_a_table_by_its_parts_and_of_a_part_by_its_table() -> None:
+    """A requirement may name a fact within, or the table as a whole."""
+    assert "CONF-2" in list(explanation("profile.transitions"))[-1]
+    within = list(explanation("profile.effects.createInstallationWebhook.within_s"))[-1]
+    assert "none needs it by itself; [effects]: " in within and "IDEM-2" in within
+    assert list(explanation("profile.limits.rate"))[-1].endswith("none needs it by itself")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -84,7 +92,11 @@ def test_explain_prints_a_fact_and_the_requirements_that_need_it() -> None:
         ("max_requests", "1.5", "limits.max_requests: must be an integer, not '1.5' (1 or more)"),
         ("read_only", "perhaps", "limits.read_only: must be true or false, not 'perhaps'"),
         ("timeout", "3", "limits.timeout: there is no such limit (did you mean timeout_s?)"),
-        ("proxy", "localhost", "limits.proxy: 'localhost' is not an http or https URL"),
+        (
+            "proxy",
+            "localhost",
+            "limits.proxy: 'localhost' is not an http or https URL: write http://localhost, or https://localhost",
+        ),
     ],
 )
 def test_a_limit_that_makes_no_sense_is_refused(name: str, text: str, message: str) -> None:

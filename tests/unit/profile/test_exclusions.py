@@ -72,7 +72,7 @@ def test_silence_is_no_exclusion() -> None:
     assert exclusion_of(profile, "search.item_category") is None
     assert exclusion_of(profile, "search") is None
     assert exclusion_of(profile, "search.item_id") == ("search.item_id", "items have none")
-    assert profile.search.item_id == ""
+    assert profile.search.item_id is None
 
 
 @pytest.mark.parametrize(

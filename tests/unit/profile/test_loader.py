@@ -127,6 +127,13 @@ def test_a_pattern_may_hold_braces() -> None:
     assert (profile.description, profile.errors_volatile) == ("{not one}", ("/{x}",))
 
 
+@pytest.mark.parametrize("where", ["", "/id"])
+def test_an_item_may_be_its_own_id(where: str) -> None:
+    """The empty pointer states so; without a pointer nothing is stated."""
+    assert _profile(search={"item_id": where}).search.item_id == where
+    assert _profile().search.item_id is None
+
+
 def test_a_date_may_be_written_as_toml_date() -> None:
     """`until = 2026-12-31` and `until = "2026-12-31"` are the same."""
     text = 'requirement = "RATE-3"\nreason = "r"\nowner = "o"\nissue = "i"\nuntil = 2026-12-31'

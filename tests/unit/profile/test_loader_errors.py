@@ -71,12 +71,18 @@ def test_what_every_profile_needs_is_missed(text: str, message: str, tmp_path: P
     assert message in _complaint(tmp_path, text)
 
 
+@pytest.mark.parametrize("url", ["127.0.0.1:8080", "localhost", "shop.example/eu", "[::1]:80", "host:8080"])
+def test_a_base_url_without_its_scheme_is_shown_with_it(url: str, tmp_path: Path) -> None:
+    assert f"write http://{url}, or https://{url}" in _complaint(tmp_path, HEAD, base_url=url)
+
+
 @pytest.mark.parametrize(
     "url",
     [
         "", "example.com", "//example.com", "ftp://example.com", "http://", "http://h:port", "http://h:99999",
         "http://h/a b", "http://h/?q=1", "http://h/#f", "http://user:password@h", "http://h/api/v1", "http://h/{unique}",
         "http://..", "http://a..b", f"http://{'a' * 64}.example", f"http://{'ä' * 64}.example",
+        "http://h/a/../b", "http://h/./b", "http://h/%2e%2E/b", "http://h/%zz", "http://h/a%",
     ],
 )  # fmt: skip
 def test_what_is_no_base_url_is_refused(url: str, tmp_path: Path) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from conformance.core.errors import ProfileError
 from conformance.profile import resolve_secret, secrets
 from conformance.profile.model import Credential, SecretSource
+from conformance.profile.secrets import resolve_secrets
 from tests.support.profiles import refusal
 
 SECRET = "canary-4711"
@@ -111,6 +115,9 @@ def test_a_command_that_shows_the_secret_in_the_process_list_is_refused() -> Non
         (" canary-471", "begins or ends with a space"),
         ("canary-471 ", "begins or ends with a space"),
         ("canary\r471", "more than one line"),
+        ("canary-471\n", "ends with a line break"),
+        ("canary-471\r\n", "ends with a line break"),
+        ("canary\n471\n", "more than one line"),
     ],
 )
 def test_what_cannot_be_kept_out_of_reports_or_sent_in_a_header_is_refused(
@@ -170,3 +177,34 @@ def test_a_command_that_prints_without_end_is_ended() -> None:
     """What it prints is read up to a bound."""
     endless = (sys.executable, "-c", "while True: print('x' * 10_000)")
     assert "printed more than 65,536 bytes" in _refused(_credential(command=endless))
+
+
+@pytest.mark.parametrize(
+    ("facts", "differences"),
+    [
+        ({"scopes": frozenset({"inventory"})}, "scopes"),
+        ({"installation": "b"}, "installation"),
+        ({"status": "revoked"}, "status"),
+        ({"scopes": frozenset({"inventory"}), "status": "disabled"}, "scopes and status"),
+        ({}, ""),
+    ],
+)
+def test_one_key_is_stated_twice_only_with_equal_facts(
+    facts: dict[str, Any], differences: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key exported twice by mistake would be the target's failure in every check of the two."""
+    monkeypatch.setenv("SUITE_TEST_KEY", SECRET)
+    monkeypatch.setenv("SUITE_OTHER_KEY", SECRET)
+    full = replace(_credential(env="SUITE_TEST_KEY"), installation="a")
+    other = replace(full, name="other", source=SecretSource(env="SUITE_OTHER_KEY"), **facts)
+    credentials = {"full": full, "other": other}
+    if not differences:
+        assert resolve_secrets(credentials) == {"full": SECRET, "other": SECRET}
+        return
+    with pytest.raises(ProfileError) as raised:
+        resolve_secrets(credentials)
+    problem = f"is the same key as credentials.full.secret, of other {differences}"
+    assert str(raised.value).startswith(f"credentials.other.secret: {problem} (")
+    assert SECRET not in str(raised.value)
+    monkeypatch.setenv("SUITE_OTHER_KEY", f"{SECRET}-2")
+    assert resolve_secrets(credentials)["other"] == f"{SECRET}-2"

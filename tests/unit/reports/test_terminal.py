@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from conformance.core.model import Run, Waiver
+from conformance.core.model import Message, Run, Waiver
 from conformance.core.outcomes import Outcome
 from conformance.reports.terminal import FULL_GROUPS, print_summary, summary_lines, verdict_line, wrap
-from tests.support.runs import OPERATIONS, result, run_of
+from tests.support.runs import JSON, OPERATIONS, exchange, result, run_of
 from tests.support.values import replace
 
 IDENTITY = "getApiKeyIdentity"
@@ -65,6 +65,29 @@ def test_a_run_of_many_causes_shows_the_first_and_names_the_others() -> None:
     assert len(heads) == len(run.causes) == 10
     assert sum("     again" in line for line in summary_lines(run)) == FULL_GROUPS
     assert sum("     again" in line for line in summary_lines(run, verbose=True)) == 10
+
+
+def test_a_refused_control_is_shown_once_with_its_answer() -> None:
+    """Most of what is open rests on a few good requests that were refused, and their answers mostly say why."""
+    operation = next(operation for operation in OPERATIONS if operation.id == "exchangeOAuthToken")
+    body = '{"message": "the htu is another URL"}'
+    refused = exchange("e1", operation, 401, response=Message(headers=JSON, body=body, body_bytes=len(body)))
+    resting = [
+        result(
+            requirement,
+            operation.id,
+            Outcome.INCONCLUSIVE,
+            message=f"the control of {operation.id} was answered 401 instead of 200",
+            cause=f"control:{operation.id}",
+            exchanges=(refused.id,),
+        )
+        for requirement in ("OA-1", "OA-2")
+    ]
+    run = run_of(resting, (refused,), proven=())
+    lines = summary_lines(run)
+    (head,) = [at for at, line in enumerate(lines) if line.startswith("? the control of")]
+    assert lines[head].endswith("instead of 200 [2 results not judged for it]")
+    assert "the htu is another URL" in "".join(lines[head:])
 
 
 def test_a_waived_cause_says_so_with_its_reason_and_is_not_red() -> None:

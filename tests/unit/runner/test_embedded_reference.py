@@ -6,12 +6,13 @@ import tomllib
 
 import pytest
 
-from conformance.core.errors import UsageError
+from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import patched_profile
 from conformance.profile import load_profile
 from conformance.reference.registry import faults, variants
-from conformance.runner.embedded_reference import bundled_profiles, stated_profile
+from conformance.runner import embedded_reference as module
+from conformance.runner.embedded_reference import bundled_profiles, reference, stated_profile
 
 BUNDLED = bundled_profiles() / "reference.toml"
 SEEDED = [name for name, fault in faults().items() if fault.profile]
@@ -44,4 +45,19 @@ def test_what_states_nothing_else_has_the_bundled_profile() -> None:
 def test_an_unknown_id_is_refused_before_a_service_is_started() -> None:
     """With the nearest one."""
     with pytest.raises(UsageError, match="F999"), stated_profile(fault="F999"):
+        pass
+
+
+def test_what_a_service_logs_does_not_hold_it_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reads its standard error during a run: a full pipe blocked the service, and other faults survived."""
+    started = 'print(\'{"base_url": "b", "control_url": "c", "credentials": {}}\', flush=True)'
+    statements = f"import time; sys.stderr.write('x' * 1_000_000); {started}; time.sleep(60)"
+    monkeypatch.setattr(module, "_CHILD_SOURCE", statements)
+    with reference() as service:
+        assert (service.base_url, service.control_url, service.environment) == ("b", "c", {})
+
+
+def test_a_service_that_does_not_start_says_why_in_its_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CHILD_SOURCE", "sys.exit('a\\nno port is free')")
+    with pytest.raises(ConformanceError, match=r"^no port is free$"), reference():
         pass

@@ -94,6 +94,14 @@ def test_a_selection_costs_its_budget_and_no_more() -> None:
     assert sizes == sorted(set(sizes))
 
 
+def test_quick_depth_calls_each_operation_of_which_the_profile_states_how() -> None:
+    """The checks that are worth most may lack facts; one on each operation needs no more than its control."""
+    selected = ordering.select_quick(everything())
+    plain = [one for one in everything() if one.check.id == ordering.PLAIN_CHECK]
+    assert len(plain) == 20
+    assert {one.id for one in plain} <= selected
+
+
 def test_checks_of_limits_share_bursts_in_quick_depth() -> None:
     """What needs the limit of an operation is worth more once that limit was provoked, for another check."""
     selected = ordering.select_quick(everything())

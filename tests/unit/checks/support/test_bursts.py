@@ -14,7 +14,6 @@ from conformance.checks.support.bursts import (
     continue_through_window,
     exceeds,
     expect_decisive_size,
-    expect_sufficient_rate,
     send_burst,
     slow_burst_message,
 )
@@ -25,7 +24,6 @@ from conformance.client.response import Answer
 from conformance.client.retry_after import retry_after_s
 from conformance.contract import load_contract
 from conformance.profile.behavior import RateLimit
-from conformance.profile.model import Limits
 
 REQUEST = Request(load_contract().operations["getPublicRuntimeConfig"])
 SLEEP = asyncio.sleep
@@ -64,24 +62,25 @@ def test_nothing_exceeds_a_limit_that_nobody_declared() -> None:
     assert not exceeds(RateLimit(limit=5), burst(1000, 0.1))
 
 
-def case_with(facts: RateLimit, limits: Limits) -> Any:
-    return SimpleNamespace(profile=SimpleNamespace(rate_limit=facts, limits=limits))
+def case_with(facts: RateLimit) -> Any:
+    return SimpleNamespace(profile=SimpleNamespace(rate_limit=facts))
 
 
 @pytest.mark.parametrize(
-    ("facts", "limits", "passed", "seconds", "advice"),
+    ("facts", "passed", "seconds", "advice"),
     [
-        (RateLimit(limit=100, window_s=10, max_requests=60), Limits(), 60, 0.5, "max_requests of 241 or more"),
-        (RateLimit(limit=100, window_s=1, max_requests=600), Limits(rate=50), 600, 12, "limits.rate would have to"),
-        (RateLimit(limit=100, window_s=1, max_requests=600), Limits(), 600, 6, "raise limits.concurrency"),
-        (RateLimit(limit=5, window_s=1, max_requests=60), Limits(), 1, 0.01, "too few were answered 200"),
+        (RateLimit(limit=100, window_s=10, max_requests=60), 60, 0.5, "max_requests of 241 or more"),
+        (RateLimit(limit=100, window_s=1, max_requests=600), 600, 6, "raise limits.concurrency"),
+        (RateLimit(limit=100, window_s=1, max_requests=600), 600, 6, "or let rate_limit.prepare set a smaller limit"),
+        (RateLimit(limit=5, window_s=1, max_requests=60), 1, 0.01, "too few were answered 200"),
+        (RateLimit(limit=5, window_s=1, max_requests=60), 0, 0.01, "refused otherwise, the last one with 200"),
     ],
 )
 def test_a_slow_burst_says_what_would_make_it_faster(
-    facts: RateLimit, limits: Limits, passed: int, seconds: float, advice: str
+    facts: RateLimit, passed: int, seconds: float, advice: str
 ) -> None:
     """The rate that was reached, and only advice that would help."""
-    told = slow_burst_message(case_with(facts, limits), burst(passed, seconds))
+    told = slow_burst_message(case_with(facts), burst(passed, seconds))
     assert advice in told
     assert "a second" in told
 
@@ -172,19 +171,6 @@ def test_a_window_that_lasts_shows_no_recovery() -> None:
     assert (burst.successes, burst.recovery) == (5, None)
     assert burst.seconds >= 0.19
     assert not exceeds(facts, burst)
-
-
-@pytest.mark.parametrize(("rate", "is_sufficient"), [(None, True), (150.0, False), (151.0, True)])
-def test_a_pace_below_the_limit_shows_nothing(rate: float | None, is_sufficient: bool) -> None:
-    """No burst is sent where the run's own pace keeps it below the declared limit."""
-    facts = RateLimit(provoke=True, limit=300, window_s=2.0)
-    profile = SimpleNamespace(rate_limit=facts, limits=Limits(rate=rate))
-    case: Any = SimpleNamespace(profile=profile)
-    if is_sufficient:
-        expect_sufficient_rate(case)
-    else:
-        with pytest.raises(Inconclusive, match=r"limits\.rate of 150 a second never exceeds 300 in 2 s"):
-            expect_sufficient_rate(case)
 
 
 @pytest.mark.parametrize(("troubles", "remaining"), [(0, 10), (1, 9), (3, 7), (4, 10), (10, 10)])

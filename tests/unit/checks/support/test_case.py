@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,29 @@ def test_the_signature_survives_other_ids(judged: Any, answer: Any) -> None:
     signatures = [judged(Shop(answer, 200, bad), absent_key)[0].signature for bad in (403, 403, 400)]
     assert signatures[0] == signatures[1] != signatures[2]
     assert all(signatures)
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [
+        "product-name-with-a-counter-12 costs 1234-5678 of 0123456789abcdef",
+        f"{'a-' * 50}7 costs 999{'x' * 99}5 of {'0' * 3000}",
+    ],
+)
+def test_the_signature_of_an_ordinary_text_stays(judged: Any, answer: Any, observed: str) -> None:
+    """Waivers of earlier versions hold it: the bounds of what is left out of it change nothing there."""
+    result, _ = judged(Shop(answer), _raises(Violation("m", observed=observed)))
+    text = "check_a::a_law|getApiKeyIdentity|case||# costs # of #"
+    assert result.signature == hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@pytest.mark.parametrize("word", ["a-", "-", "a-1a", "9"])
+def test_a_long_word_does_not_hold_up_the_run(judged: Any, answer: Any, word: str) -> None:
+    """The signature of a megabyte of one word takes no longer than that of a line."""
+    started = time.process_time()
+    result, _ = judged(Shop(answer), _raises(Violation("m", observed=word * (1_000_000 // len(word)))))
+    assert result.signature
+    assert time.process_time() - started < 3
 
 
 def test_any_refusal_lets_an_undeclared_4xx_pass(judged: Any, answer: Any) -> None:

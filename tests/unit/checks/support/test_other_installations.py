@@ -42,3 +42,22 @@ def test_the_key_of_another_installation_has_the_scopes(judged: Any, answer: Any
         fixtures={"cart": carts},
     )
     assert result.outcome is (Outcome.UNSTATED if scopes == ("webhooks:read",) else Outcome.UNTESTED), result
+
+
+def test_a_second_installation_that_is_excluded_needs_no_scopes(judged: Any, answer: Any) -> None:
+    """`[credentials.other] installation = "B", none = ...` names no scopes: there is no key at all."""
+
+    async def law(case: Case) -> None:
+        other_key(case, QUOTE.id)
+
+    result, target = judged(
+        lambda _arrived: answer(200, {"data": {}}),
+        law,
+        QUOTE,
+        credentials={"full": credential("full", "A", "catalog:read")},
+        absent_credentials={"other": credential("other", "B")},
+        exclusions={"credentials.other": "there is one installation only"},
+    )
+    assert result.outcome is Outcome.INAPPLICABLE, result
+    assert "one installation only" in result.message
+    assert not target.arrived

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
+import time
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.properties import explore
+from conformance.checks.support.properties import _draw, draw, explore
 from conformance.checks.support.signals import Inconclusive
 from conformance.core.outcomes import Outcome
 
@@ -192,3 +195,26 @@ def test_searches_at_once_do_not_disturb_each_other(judged: Any, answer: Any) ->
 
     assert judged(_refusing(answer, 1), check)[0].outcome is Outcome.PASSED
     assert threading.active_count() < 60
+
+
+def test_a_search_ends_with_the_run() -> None:
+    """Where nobody waits for its values any more, a search draws none: reports need the processor."""
+    drawn: list[int] = []
+
+    def slow(number: int) -> int:
+        drawn.append(number)
+        time.sleep(0.05)
+        return number
+
+    async def run() -> None:
+        search = asyncio.ensure_future(draw(partial(_draw, lambda: st.integers().map(slow), 1, 1000)))
+        while len(drawn) < 3:
+            await asyncio.sleep(0.01)
+        search.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await search
+        seen = len(drawn)
+        assert await draw(lambda: "the next search") == "the next search"
+        assert len(drawn) <= seen + 2
+
+    asyncio.run(asyncio.wait_for(run(), 30))

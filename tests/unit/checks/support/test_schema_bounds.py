@@ -42,7 +42,7 @@ def test_each_bound_is_passed_once() -> None:
     """Also behind a reference, and of an array's items at the first; a bound that is too far away is left alone."""
     assert found(BODY) == {
         "/reason minLength", "/reason maxLength", "/count minimum", "/count exclusiveMaximum", "/count type",
-        "/count type-boolean", "/kind enum", "/tags minItems", "/tags maxItems",
+        "/count type-boolean", "/kind enum", "/kind enum-case", "/tags minItems", "/tags maxItems",
         "/tags/0 minLength", "/tags/0 maxLength", "/tags/2 type",
     }  # fmt: skip
 
@@ -61,9 +61,49 @@ def test_what_looks_almost_right_is_asked() -> None:
     }
     body = {"code": "ab", "id": "6f1c1c5e-3c4b-4f0a-9d55-0a3e5b0c7a11", "link": "https://a", "count": 3, "any": 1}
     numbers = {"/count type", "/count type-boolean", "/any type-boolean"}
-    assert found(body, schema) == {" additionalProperties", "/code pattern", "/id format"} | numbers
+    assert found(body, schema) == {
+        " additionalProperties", "/code pattern", "/code pattern-start", "/id format", *numbers,
+    }  # fmt: skip
     strict = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
     assert not any(strict.is_valid(one.body) for one in values_beyond_bounds(body, schema, (), ()))
+
+
+def test_a_pattern_holds_from_the_start_of_the_text() -> None:
+    """Not from that of a line, nor anywhere; a pattern that says nothing of the start is left alone."""
+
+    def start(pattern: str, value: str) -> list[str]:
+        schema = {"properties": {"code": {"pattern": pattern}}}
+        found = values_beyond_bounds({"code": value}, schema, (), ())
+        return [one.body["code"] for one in found if one.bound == "pattern-start"]
+
+    assert start("^https?://[^/]", "https://a.example") == ["!\nhttps://a.example"]
+    assert start("^[^a]*b$", "cb") == []
+    assert start("^.?.?b$", "b") == ["!\nb"]
+    assert start("^(.|\\n)c$", "bc") == ["!\nbc"]
+    assert start("https?://", "https://a.example") == start("[a-z]{2}$", "ab") == []
+
+
+@pytest.mark.parametrize(
+    ("values", "value", "has_other_case"),
+    [
+        (["authorization_code"], "authorization_code", True),
+        (["small", "large"], "small", True),
+        (["in-stock", "sold-out"], "in-stock", True),
+        (["small", "SMALL"], "small", False),
+        (["Open", "open", "OPEN", "closed"], "closed", False),
+        (["en", "pt-BR", "zh_Hant_TW"], "pt-BR", False),
+        (["EUR", "USD"], "EUR", False),
+        (["DE", "other"], "DE", True),
+        (["1", "2"], "1", False),
+        (["stra\xdfe"], "stra\xdfe", False),
+        ([None, "later"], "later", True),
+    ],
+)
+def test_a_value_in_another_case_is_none_of_the_enum(values: list[Any], value: str, *, has_other_case: bool) -> None:
+    """Unless the enum has it in two cases, or has codes and tags, which are often normalised first."""
+    found = values_beyond_bounds({"kind": value}, {"properties": {"kind": {"enum": values}}}, (), ())
+    others = [one.body["kind"] for one in found if one.bound == "enum-case"]
+    assert others == ([value.swapcase()] if has_other_case else [])
 
 
 def test_what_some_readers_cannot_tell_is_not_asked() -> None:
@@ -142,8 +182,8 @@ def test_the_least_values_fit_their_schema() -> None:
     assert found == {
         "the required members alone": {"reason": "late"},
         "the shortest list at /tags": {**BODY, "tags": ["a"]},
-        "the shortest texts": {**BODY, "reason": "la", "tags": ["a", "b"], "huge": "", "free": ""},
-        "the smallest numbers": {**BODY, "count": 0},
+        "the shortest texts": {**BODY, "reason": "la", "tags": ["0", "b"], "huge": "", "free": ""},
+        "the smallest numbers": {**BODY, "count": 0, "huge": "0", "free": "0"},
     }
     assert all(valid.is_valid(body) for body in found.values())
 
@@ -151,7 +191,15 @@ def test_the_least_values_fit_their_schema() -> None:
 def test_of_the_least_values_fixtures_and_fixed_places_stay() -> None:
     found = dict(least_values(BODY, SCHEMA, ("/free",), ("late", "x")))
     assert found["the required members alone"] == {"reason": "late", "huge": "x", "free": "y"}
-    assert found["the shortest texts"] == {**BODY, "tags": ["a", "b"]}
+    assert found["the shortest texts"] == {**BODY, "tags": ["0", "b"]}
+
+
+def test_a_text_of_one_character_is_least_as_0() -> None:
+    """What PHP takes for no text; and next to the smallest numbers, where a text may be empty."""
+    schema = {"properties": {"one": {"minLength": 1}, "none": {"minLength": 0}, "code": {"pattern": "^[a-z]$"}}}
+    found = dict(least_values({"one": "ab", "none": "cd", "code": "x"}, schema, (), ()))
+    assert found["the shortest texts"] == {"one": "0", "none": "", "code": "x"}
+    assert found["the smallest numbers"] == {"one": "ab", "none": "0", "code": "x"}
 
 
 def test_the_longest_texts_are_the_free_ones() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from conformance.checks.support.schema_breaks import PlaceSchemas, _is_ordinary, draw_edits, select_edits
+from conformance.checks.support.schema_breaks import PlaceSchemas, _is_ordinary, draw_edits, select_edits, trim_texts
 from conformance.checks.support.strategies import Edit
 from conformance.core.strict_json import is_equal
 
@@ -130,3 +130,13 @@ def test_one_of_each_kind_comes_first() -> None:
     found = select_edits(edits, lambda edit: None if edit.where == "/c" else edit.where, 3, 1)
     assert sorted(edit.where for edit in found) == ["/a", "/a", "/b"]
     assert {edit.where for edit in found[:2]} == {"/a", "/b"}
+
+
+def test_a_trimmed_body_has_no_blanks_at_the_ends_of_its_texts() -> None:
+    """Those of any implementation: Java takes off every control character, Python its separators, too."""
+    blank = " \t\x00\x1f\xa0\u2003\ufeff"
+    assert trim_texts({"a": f"{blank}x y{blank}", "b": [blank, 3, None], "c ": {"d": "z"}}) == {
+        "a": "x y",
+        "b": ["", 3, None],
+        "c ": {"d": "z"},
+    }

@@ -39,8 +39,12 @@ SCHEMA: dict[str, Any] = {
     },
 }
 BODY = {"reason": "late", "kind": "small", "count": 3, "tags": ["a", "b"], "free": ["c"]}
+AS_ZERO = 'minLength (as "0")'
 BOUNDS = {
     ("/reason", "minLength"): ("", "l"),
+    ("/reason", AS_ZERO): ("0", "00"),
+    ("/tags/0", AS_ZERO): ("0", "00"),
+    ("/free/0", AS_ZERO): ("0", "00"),
     ("/count", "minimum"): (0, 1),
     ("/tags", "minItems"): (["a"], ["a", "b"]),
     ("/tags", "maxItems"): (["a", "b", "a"], ["a", "a"]),
@@ -76,7 +80,7 @@ def test_of_all_edges_each_place_has_its_first() -> None:
 
 def test_what_must_not_change_has_no_edges() -> None:
     places = {edge.where for edge in edges(BODY, SCHEMA, ("/count",), ("late",))}
-    assert places == {"/tags"}
+    assert places == {"/tags", "/tags/0", "/free/0"}
     unique = {"properties": {"tags": {"maxItems": 3, "uniqueItems": True}}}
     assert not list(edges(BODY, unique, (), ()))
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
+from conformance.checks.check_hosted import consume_and_cancel_keep_their_order
+from conformance.checks.support import transitions
 from conformance.checks.support.case import Case
 from conformance.checks.support.transitions import ALLOWED, CONFLICT, UNKNOWN, Place, States, expect_conflict
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Transition
-from conformance.profile.resources import Fixture
+from conformance.profile.model import Limits
+from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT
 
 CART = States(
@@ -71,6 +75,23 @@ def test_a_history_is_explained_by_some_order(calls: list[tuple[str, bool]], exp
     assert CART.explains("cart.quoted", calls) is explained
 
 
+@pytest.mark.parametrize(
+    ("names", "operation", "expected"),
+    [
+        (["revoke"], "checkout", {CONFLICT}),
+        (["revoke", "quote"], "checkout", {UNKNOWN}),
+        (["checkout"], "revoke", {CONFLICT}),
+        (["checkout", "revoke"], "revoke", set()),
+        ([], "checkout", {ALLOWED}),
+    ],
+)
+def test_what_follows_calls_at_once_is_what_each_order_leaves(
+    names: list[str], operation: str, expected: set[str]
+) -> None:
+    """An order that the states rule out leaves nothing, and one that they do not know leaves nothing known."""
+    assert CART.outcomes_after("cart.quoted", names, operation) == expected
+
+
 def test_a_circle_of_states_has_an_end() -> None:
     """A state that leads to itself, and two that lead to each other, are no trap."""
     states = States(
@@ -105,3 +126,84 @@ def test_another_attempt_does_not_lift_a_conflict(judged: Any, answer: Any, lift
     result, _ = judged(script, law, CONTRACT.operations["quotePublicCart"], fixtures={"cart": states})
     assert result.outcome is (Outcome.FAILED if lifted else Outcome.PASSED), result
     assert not lifted or "another attempt" in result.message
+
+
+FIRST = Transition("quotePublicCart", "cart.revoked")
+LAST = Transition("quotePublicCart", "cart.open", after=("revokePublicCart",))
+
+
+@pytest.mark.parametrize(
+    ("transition", "depth", "waits"), [(LAST, "standard", True), (LAST, "quick", False), (FIRST, "standard", False)]
+)
+@pytest.mark.parametrize("later", [200, 404, 409])
+def test_a_state_that_a_call_led_to_is_tried_later(
+    judged: Any,
+    answer: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    transition: Transition,
+    depth: Any,
+    waits: bool,
+    later: int,
+) -> None:
+    """One case of each operation, and none in quick depth. A cart that has ended meanwhile is no failure."""
+    pauses: list[float] = []
+    quotes = {"r0": 0}
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    def script(arrived: Any) -> bytes:
+        cart, name = arrived.target.split("/")[-2:]
+        if name == "revoke" or cart not in quotes:
+            quotes.update({cart: 0} if name == "revoke" else {})
+            return bytes(answer(200, {"data": {}}))
+        quotes[cart] += 1
+        status = 409 if quotes[cart] == 1 else later
+        return bytes(answer(status, {"data": {}} if status == 200 else {"error": "revoked"}))
+
+    async def law(case: Case) -> None:
+        await case.runtime.controls.prove(case.operation)
+        with monkeypatch.context() as patch:
+            patch.setattr(transitions.asyncio, "sleep", pause)
+            await expect_conflict(case, transition)
+
+    ids = {"open": [f"c{n}" for n in range(9)], "revoked": ["r0"]}
+    carts = {name: Fixture("cart", name, values=tuple({"id": text} for text in ids[name])) for name in ids}
+    facts = {name: OperationFacts(body={}, path={"cartId": "{cart.id}"}) for name in (LAST.operation, *LAST.after)}
+    limits = Limits(timeout_s=2, patience_s=0.2, depth=depth)
+    stated = {"fixtures": {"cart": carts}, "operations": facts, "limits": limits, "transitions": (FIRST, LAST)}
+    result, _ = judged(script, law, CONTRACT.operations[LAST.operation], **stated)
+    assert result.outcome is (Outcome.FAILED if later == 200 else Outcome.PASSED), result
+    assert (max(pauses, default=0.0) > 1.0) is waits, pauses
+
+
+FREE = {f"session.{state}": "session.cancelled" for state in ("open", "cancelled")}
+ALSO_GONE = [Transition("consumeHostedCheckoutBrowserTicket", "session.cancelled", status=404)]
+
+
+@pytest.mark.parametrize("expect", [consume_and_cancel_keep_their_order, expect_conflict])
+@pytest.mark.parametrize(
+    ("operation", "transitions", "outcome"),
+    [
+        ("cancelHostedCheckoutBrowser", FREE, Outcome.INAPPLICABLE),
+        ("cancelHostedCheckoutBrowser", {"session.open": "session.cancelled"}, Outcome.UNSTATED),
+        ("cancelHostedCheckoutBrowser", {}, Outcome.UNSTATED),
+        ("consumeHostedCheckoutBrowserTicket", {}, Outcome.INAPPLICABLE),
+    ],
+    ids=["allowed in each state", "allowed in one of two", "of an unknown state", "stated with 404"],
+)
+def test_a_stated_order_needs_no_further_fact(
+    judged: Any, answer: Any, expect: Any, operation: str, transitions: dict[str, str], outcome: Outcome
+) -> None:
+    """An operation that each state allows has no conflict, and one that is refused with 404 is CONF-3's question."""
+    stated = [Transition(operation, fixture, leads_to=leads_to) for fixture, leads_to in transitions.items()]
+    states = {name: Fixture("session", name, values=({"id": name},)) for name in ("open", "cancelled", "foreign")}
+    result, target = judged(
+        lambda _arrived: answer(200, {"data": {}}),
+        partial(expect, transition=None),
+        CONTRACT.operations[operation],
+        fixtures={"session": states},
+        transitions=(*stated, *ALSO_GONE),
+    )
+    assert result.outcome is outcome, result
+    assert not target.arrived

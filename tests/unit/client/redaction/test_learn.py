@@ -121,7 +121,7 @@ def test_the_private_numbers_of_a_proof_key_are_secrets(algorithm: str) -> None:
 
 def test_a_text_of_nobody_knows_whom_is_cleaned_of_every_run() -> None:
     """As long as there is such a run."""
-    first, second = Secrets(), Secrets()
+    first, second, other = Secrets(), Secrets(), "zw9y-8xvu-7tsr"
     first.add_credential("a", VALUE)
-    second.add_credential("b", VALUE[::-1])
-    assert clean_with_all(f"{VALUE} {VALUE[::-1]}") == "«credential:a» «credential:b»"
+    second.add_credential("b", other)
+    assert clean_with_all(f"{VALUE} {other}") == "«credential:a» «credential:b»"

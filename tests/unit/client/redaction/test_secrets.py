@@ -19,6 +19,7 @@ from conformance.client.redaction.secrets import MIN_LENGTH, Secrets, forms
 
 few = settings(max_examples=30)
 secret_texts = st.text(string.ascii_letters + string.digits + "/+=-_.~:!@$ é\"\\&<'%{}", min_size=12, max_size=60)
+_KEY_CHARACTERS = string.ascii_letters + string.digits + "/+=-_."
 around = st.text('abc XYZ019/+=-_.:"{}&?\n', max_size=20)
 
 SPELLINGS: dict[str, Callable[[str], str]] = {
@@ -68,7 +69,7 @@ def test_no_spelling_survives(spelling: str, lasting: bool, secret: str, before:
 @pytest.mark.parametrize("lasting", [True, False])
 @pytest.mark.parametrize("spelling", WIDE)
 @few
-@given(secret=st.text(string.ascii_letters + string.digits + "/+=-_.", min_size=12, max_size=60), rest=around)
+@given(secret=st.text(_KEY_CHARACTERS, min_size=12, max_size=60), rest=around)
 def test_no_secret_survives_between_nuls(lasting: bool, spelling: str, secret: str, rest: str) -> None:
     """An answer in UTF-16 is read as single bytes; what stands around the secret is kept."""
     written = WIDE[spelling](secret)
@@ -87,6 +88,18 @@ def test_no_base32_of_a_credential_survives(secret: str, before: bytes, after: b
     clean = _known(secret, lasting=True).clean(written.lower() if lower else written)
     assert "«credential" in clean
     assert len(clean.partition("«")[0]) <= len(before) * 8 // 5 + 2
+
+
+@pytest.mark.parametrize("sign", ["", " ", "-", ".", ","])
+@few
+@given(secret=st.text(_KEY_CHARACTERS, min_size=12, max_size=60), before=around, after=around)
+def test_no_credential_survives_backwards_or_spelt_out(sign: str, secret: str, before: str, after: str) -> None:
+    """With a sign between its characters, or, without one, in reverse order; in JSON too."""
+    written = sign.join(secret) if sign else secret[::-1]
+    for text in (written, json.dumps(written)):
+        cleaned = _known(secret, lasting=True).clean(before + text + after)
+        assert written not in cleaned.replace(before, "").replace(after, "")
+        assert "«credential" in cleaned
 
 
 @pytest.mark.parametrize("lasting", [True, False], ids=["lasting", "passing"])

@@ -65,6 +65,15 @@ def test_a_state_that_may_have_changed_is_not_judged(between: list[Exchange]) ->
     assert outcome("CONF-1", *calls, stated=CONFLICT) is not Outcome.FAILED
 
 
+@pytest.mark.parametrize(("is_all", "soon", "late"), [(False, 4, 7), (True, 50, 70)])
+def test_a_state_may_be_changed_by_hand_after_a_while(is_all: bool, soon: float, late: float) -> None:
+    """CONF-1: staff may open an order again. Where all requests were recorded, that takes them longer."""
+    stated = facts(conflicts=CONFLICT.conflicts, is_all_traffic=is_all)
+    assert outcome("CONF-1", write(REVOKE, 0), write(CHECKOUT, soon), stated=stated) is Outcome.FAILED
+    assert outcome("CONF-1", write(REVOKE, 0), write(CHECKOUT, late), stated=stated) is Outcome.UNTESTED
+    assert outcome("CONF-1", write(REVOKE, 0), write(CHECKOUT, late, 409), stated=stated) is Outcome.UNTESTED
+
+
 def limited(at: float, status: int, **changes: Any) -> Exchange:
     return exchange(IDENTITY, at=at, status=status, **changes)
 

@@ -101,6 +101,64 @@ def test_only_a_search_that_every_fact_allows_may_not_be_refused() -> None:
     assert outcome("SRCH-8", search(status=429), stated=known) is Outcome.UNTESTED
 
 
+LISTS: dict[str, Any] = {
+    "sorts": {"name": ("", "")}, "locales": ("en-US", "de-DE"), "markets": ("US", "DE"), "q_max": 20,
+    "empty_q": "refused", "past_the_end": "empty",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("refused", "accepted"),
+    [
+        ({"q": "ab"}, [{"q": "ab", "sort": "price"}]),
+        ({"locale": "de-DE"}, [{"locale": "de-DE", "page": "2"}]),
+        ({"market": "DE"}, [{"market": "DE", "q": "hat"}]),
+        ({"page": "7"}, [{"page": "8"}]),
+        ({"page": "4"}, [{"page": "3", "items": 1}]),
+        ({"page": "3"}, [{"page": "2", "items": 0}, {"page": "9", "q": "hat"}]),
+    ],
+)
+def test_a_refusal_is_judged_by_what_was_accepted(refused: dict[str, str], accepted: list[dict[str, Any]]) -> None:
+    """SRCH-8: a text may be too short, a locale and a market no pair, a page outside the window of an index."""
+    known = stated(**LISTS)
+    others = [search(**one) for one in accepted]
+    assert outcome("SRCH-8", search(status=400, **refused), stated=known) is Outcome.UNTESTED
+    assert outcome("SRCH-8", *others, search(status=400, at=9.0, **refused), stated=known) is Outcome.FAILED
+    assert outcome("SRCH-8", search(status=400, **refused), *others, stated=known) is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("page", "fact", "expected"),
+    [
+        ("9000", {}, Outcome.PASSED),
+        ("3", {}, Outcome.PASSED),
+        ("5", {"page_max": 9000}, Outcome.FAILED),
+        ("9001", {"page_max": 9000}, Outcome.PASSED),
+        ("2", {"past_the_end": "refused", "page_max": 9000}, Outcome.PASSED),
+    ],
+)
+def test_a_page_after_a_full_one_may_be_outside_the_window(page: str, fact: Any, expected: Outcome) -> None:
+    """SRCH-8: up to the stated largest page it may not."""
+    known = stated(**{**LISTS, **fact})
+    calls = (search(2, page="2"), search(status=400, at=9.0, page=page))
+    assert outcome("SRCH-8", *calls, stated=known) is expected
+
+
+@pytest.mark.parametrize("value", ["Shoes", "%20shoes%20", "SHOES"])
+def test_a_filter_may_ignore_case_and_outer_spaces(value: str) -> None:
+    """SRCH-5: no text says that its values are compared letter by letter."""
+    known = stated(item_category="/category", unknown_category="empty")
+    assert outcome("SRCH-5", search(category=value), stated=known) is Outcome.PASSED
+
+
+def test_an_item_may_be_its_own_id() -> None:
+    """SRCH-6, SRCH-9: the empty pointer is a statement."""
+    own = stated(stable_sort=True, item_id="", sorts={"name": ("/price", "ascending")})
+    assert outcome("SRCH-6", search(), search(page="2", at=1.0), stated=own) is Outcome.FAILED
+    assert outcome("SRCH-9", search(), stated=own) is Outcome.PASSED
+    assert outcome("SRCH-6", search(), search(page="2", at=1.0), stated=stated(stable_sort=True)) is Outcome.UNSTATED
+
+
 def test_items_are_in_the_stated_order() -> None:
     """SRCH-9: numbers in the other direction, or an item twice."""
     down = stated(sorts={"name": ("/price", "descending")})

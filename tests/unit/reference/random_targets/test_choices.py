@@ -60,6 +60,11 @@ def authorized(form: str) -> Look:
     return status
 
 
+def with_key_in_capitals(api: Api) -> int:
+    value = f"Bearer {api.server.credentials['full'].upper()}"
+    return api.status("getApiKeyIdentity", caller=None, headers={"Authorization": value})
+
+
 def keyed(place: dict[str, Any]) -> Look:
     """The status with a key in that place alone."""
     return lambda api: api.status(QUOTE, key=None, **place)
@@ -176,6 +181,7 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     *(("authorization", {"authorization": form}, authorized(form), 401, 200) for form in CHOICES["authorization"][1:]),
     ("scheme", {"scheme": "optional"}, authorized("{key}"), 401, 200),
     ("any_case_scheme", {"any_case_scheme": False}, authorized("bearer {key}"), 200, 401),
+    ("any_case_keys", {"any_case_keys": True}, with_key_in_capitals, 401, 200),
     ("challenge", {"challenge": False}, header_of("www-authenticate", "getApiKeyIdentity", caller=None),
      'Bearer realm="shop"', None),
     ("public_strict", {"public_strict": True},
