@@ -28,15 +28,19 @@ from conformance.checks.support.rate_limits import (
     provoke,
 )
 from conformance.checks.support.registry import cause_of, check
+from conformance.checks.support.retry_after import SLACK_S
 from conformance.checks.support.separate_counts import Separation
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.response import NO_VALUE, Answer
 from conformance.client.retry_after import retry_after_s
+from conformance.core.outcomes import Level
 from conformance.judge.invariants import ERROR_SCHEMA
 from conformance.profile.behavior import RateLimit
 
 _LONGEST_PAUSE_S = 5.0
 _QUICK_PAUSE_S = 0.2
+_LONG_WAIT = 10
+"""A Retry-After of more than this many times the stated recovery is likely in another unit."""
 _KEY_USED_UP = "a 429 has used a key up"
 
 
@@ -309,6 +313,22 @@ async def retry_after_is_true(case: Case) -> None:
                 f"limited for longer than the {retry_after_s(before):g} s of its Retry-After, without other requests"
             )
             raise case.violation(message, before, answer, expected="another answer than 429")
+    _warn_of_a_long_wait(case, provocation, limited_answer)
+
+
+def _warn_of_a_long_wait(case: Case, provocation: Provocation, limited_answer: Answer) -> None:
+    """A warning where it says many times the stated recovery, within which it was answered: as if in milliseconds.
+
+    RFC 9110, section 10.2.3: it is the time that a client ought to wait.
+    """
+    bound_s, wait_s = case.profile.rate_limit.longest_recovery_s, retry_after_s(limited_answer)
+    assert wait_s is not None
+    recovered_s = provocation.recovered_after_s
+    if bound_s is None or recovered_s is None or recovered_s > bound_s or wait_s <= _LONG_WAIT * (bound_s + SLACK_S):
+        return
+    message = f"Retry-After says {wait_s:g} s, and the profile that a limit ends after {bound_s:g} s"
+    expected = f"at most {bound_s:g} s"
+    raise case.violation(message, limited_answer, expected=expected, level=Level.RECOMMENDED)
 
 
 @check("RATE-5", on=WINDOW_OPERATION, exclusive=True)

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.fixture_states import states_in_path
+from conformance.checks.support.page_sizes import expect_size_kept, parameters_beside_a_size
 from conformance.checks.support.registry import check
 from conformance.checks.support.search_lists import LISTS, is_accepted_in_a_pair
 from conformance.checks.support.search_pages import first_page, full_size, is_page_of_result, item_ids, items_of, suits
@@ -85,11 +86,15 @@ async def an_unusual_value_is_treated_as_stated(case: Case, name: str) -> None:
     case.require_case(values, "search.page_max is the first page")
     case.need(values[0].treatment, f"search.{values[0].fact}", "what happens then is needed")
     request = await case.arrange()
-    for unusual in values:
+    for number, unusual in enumerate(values):
         if name == "past-the-end" and await is_page_of_result(case, request, int(unusual.value)):
             case.note(f"the search has a page {unusual.value}")
             continue
         await _expect_treatment(case, _with_filter(case, request, name, unusual is values[-1]), unusual)
+        if unusual.parameter == "pageSize":
+            for parameters in parameters_beside_a_size(search)[number :: len(values)]:
+                query, status = {"pageSize": unusual.value, **parameters}, _REFUSALS.get(unusual.treatment)
+                await expect_size_kept(case, request, query, status, f"search.{unusual.fact} = {unusual.treatment!r}")
     if name == "past-the-end":
         await _expect_no_first_page_again(case, request)
 
@@ -130,11 +135,6 @@ async def _expect_treatment(case: Case, request: Request, unusual: UnusualValue)
     if status := _REFUSALS.get(unusual.treatment):
         allowed = {status, 400} if is_too_far else {status}
         await case.shared_negative(lambda good: good.with_query(**query), allowed, text, message=message)
-        category = case.profile.search.category
-        if unusual.parameter == "pageSize" and category:  # a filter has a code path of its own
-            filtered = {**query, "category": category}
-            text = f"{text} with a category"
-            await case.shared_negative(lambda good: good.with_query(**filtered), {status}, text, message=message)
         return
     answer = await case.send_with_retry(changed, text, request)
     if is_too_far and answer.status == 400:

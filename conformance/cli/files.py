@@ -56,6 +56,8 @@ def read_bytes(path: Path) -> bytes:
     """The content of a file. Raises UsageError if it cannot be read, or is larger than any file of the suite."""
     from conformance.core.errors import UsageError
 
+    if path.is_dir():
+        raise UsageError("is a folder: name a file", where=str(path))
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)

@@ -198,9 +198,10 @@ def slow_burst_message(case: Case, burst: Burst, facts: RateLimit | None = None)
     assert facts.limit is not None and facts.window_s
     if burst.cached:
         return f"no 429, but a cache answered {burst.cached} of {burst.request_count} requests in place of the target"
+    if burst.successes < burst.request_count / 2 and not burst.last.ok:
+        refused = burst.request_count - burst.successes
+        return f"no 429, and {refused} of {burst.request_count} requests were refused otherwise: {burst.last.summary}"
     message = f"no 429, but too slow to exceed {facts.limit} in {facts.window_s:g} s: {burst.measure}"
-    if not burst.successes:
-        message = f"{message}, since they were refused otherwise, the last one with {burst.last.summary}"
     min_rate = facts.limit * facts.tolerance / facts.window_s
     if (needed := requests_needed(facts, burst.rate)) is not None:
         if facts.max_requests < needed:

@@ -92,6 +92,16 @@ def early_retry_after(policy: Policy) -> Policy:
     return with_limits(policy, admit=admit)
 
 
+@fault(
+    "F978",
+    requirement="RATE-7",
+    title="Retry-After in milliseconds",
+    source="a limiter that gives the rest of its window in milliseconds, written into the header as it is",
+)
+def retry_after_in_ms(policy: Policy) -> Policy:
+    return with_limits(policy, headers=lambda seconds: (("Retry-After", str(math.ceil(1000 * seconds))),))
+
+
 @fault("F205", requirement="IDEM-8", title="429 uses up the idempotency key")
 def limited_keys(policy: Policy) -> Policy:
     return with_limits(policy, admit=_using_keys_up(policy.limits.admit))

@@ -210,3 +210,18 @@ def page_size_of_before(policy: Policy) -> Policy:
         return _with_parameter(call, "pageSize", "10") if is_later and "pageSize" not in parameters else call
 
     return _with_search(policy, change)
+
+
+@fault(
+    "F979",
+    requirement="SRCH-8",
+    title="the largest pageSize does not hold with the sort from the highest price",
+    operations=_SEARCH,
+    source="a bound in the query builder of each sort, which the newest one does not call",
+)
+def unbounded_sort(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        is_unbounded = parameters.get("sort") == "price_desc"
+        return evolve(call, policy=with_search(call.policy, page_size_max=10_000)) if is_unbounded else call
+
+    return _with_search(policy, change)

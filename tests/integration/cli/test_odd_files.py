@@ -105,6 +105,12 @@ def test_verify_refuses_them_as_files_of_a_run(tmp_path: Path, kind: str) -> Non
     assert time.process_time() - began < 5.0
 
 
+def test_verify_says_that_a_folder_is_no_certificate(tmp_path: Path) -> None:
+    """The folder of a run stands where its certificate is needed."""
+    done = CliRunner().invoke(main, ["verify", str(tmp_path)])
+    assert (done.exit_code, "is a folder: name a file" in done.output) == (2, True), done.output
+
+
 def test_a_long_journal_is_read(tmp_path: Path) -> None:
     """With lines of some megabytes, and 100,000 of them."""
     journal = Journal(tmp_path / "journal.ndjson")
