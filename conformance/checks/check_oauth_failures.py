@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP, is_signed
 from conformance.checks.support.invalid_bodies import is_against_schema
-from conformance.checks.support.oauth_exchange import member_place, oauth_of, proof_of, with_member
+from conformance.checks.support.oauth_exchange import member_place, oauth_of, proof_of, with_member, with_used_proof
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
@@ -147,11 +147,13 @@ async def a_failed_exchange_uses_the_code_up_as_stated(case: Case, defect: Defec
     case.need(is_stated, "oauth.failure_burns_code", "what a failure does to the code is needed")
     burns = _burns_code(oauth, name.replace("-", "_"))
     case.require_case(burns is not None, "the profile does not say what this failure does to the code")
+    first = await case.control(await case.arrange()) if name == "proof" and not burns else None
     request, control = await case.arrange(), await case.arrange()
-    if name == "proof" and not burns:  # one without a proof is a failure too
+    if first is not None:  # one without a proof, and one whose proof was used before, are failures too
         without = await case.send_with_retry(request.with_proof(None).with_fresh_key(), "no proof", control)
         if without.ok:
             raise Inconclusive("an exchange without a proof was answered 200", without, cause="OA-6")
+        await _fail_with_used_proof(case, request, first)
     purpose = "a failing exchange"
     failed = await case.send_with_retry(defect(case, request), purpose, control)
     if failed.is_refused and not burns and name == "verifier":  # nor do two of them
@@ -164,3 +166,12 @@ async def a_failed_exchange_uses_the_code_up_as_stated(case: Case, defect: Defec
     await case.control(await case.arrange())
     message = "a failed exchange did not use the code up" if burns else "a failed exchange used the code up"
     raise case.violation(message, failed, answer, expected="400 or 401" if burns else "200")
+
+
+async def _fail_with_used_proof(case: Case, request: Request, first: Answer) -> None:
+    """An exchange that fails because its proof was used before, where the profile says that such are refused."""
+    if oauth_of(case).proof_reuse not in ("refused", "retry"):
+        return
+    answer = await case.send(with_used_proof(request.with_fresh_key(), first), "a used proof, the code of this check")
+    if answer.ok:
+        raise Inconclusive("an exchange with a used proof was answered 200", answer, cause="OA-16")

@@ -7,8 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import access_token, arrange_for_other_client, oauth_of, proof_of
-from conformance.checks.support.proof_age import sent_proof
+from conformance.checks.support.oauth_exchange import (
+    access_token,
+    arrange_for_other_client,
+    oauth_of,
+    proof_of,
+    with_used_proof,
+)
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY
 from conformance.checks.support.signals import Inconclusive
@@ -35,7 +40,7 @@ async def a_used_proof_is_treated_as_stated(case: Case, is_retry: bool) -> None:
         await case.control(await case.arrange(), "an exchange in between")
         request = await case.arrange()
     purpose = "the very same request" if is_retry else "a used proof, fresh code"
-    answer = await case.send(_with_proof_of(request, first), purpose)
+    answer = await case.send(with_used_proof(request, first), purpose)
     is_accepted = reuse == "accepted" or (reuse == "retry" and is_retry)
     if is_accepted and not answer.ok:
         await _expect_usable(case, first, answer)
@@ -53,7 +58,7 @@ async def a_used_proof_is_of_no_use_to_another_client(case: Case) -> None:
     case.require_case(reuse != "accepted", "the profile says that used proofs are accepted")
     request = await arrange_for_other_client(case)
     first = await _first_exchange(case)
-    answer = await case.send(_with_proof_of(request, first), "a used proof, the other client")
+    answer = await case.send(with_used_proof(request, first), "a used proof, the other client")
     if not answer.is_refused:
         message = f"a used proof was accepted from another client, and oauth.proof_reuse is {reuse!r}"
         raise case.violation(message, first, answer, expected="400 or 401")
@@ -66,12 +71,6 @@ async def _first_exchange(case: Case) -> Answer:
         if not first.follows_loss:
             return first
     raise Inconclusive("answers were lost: which proof was used is not known", first, cause="no answer")
-
-
-def _with_proof_of(request: Request, first: Answer) -> Request:
-    """The request with the very proof of another one."""
-    text = sent_proof(first)
-    return request.with_proof(replace(proof_of(request), alter=lambda _: text))
 
 
 async def _expect_usable(case: Case, first: Answer, answer: Answer) -> None:
@@ -146,7 +145,7 @@ async def a_used_proof_is_remembered(case: Case) -> None:
     if first.follows_loss:
         first = await _first_exchange(case)
     case.answers.append(first.ref)
-    answer = await case.send(_with_proof_of(await case.arrange(), first), "the proof of the run's first exchange")
+    answer = await case.send(with_used_proof(await case.arrange(), first), "the proof of the run's first exchange")
     age_s = answer.at - first.at
     if answer.ok:
         message = f"a proof that was used {age_s:.1f} s before was accepted, and oauth.proof_reuse is {reuse!r}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import copysign, inf
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.proof_age import sent_proof
 from conformance.client.dpop import Proof, ProofKey
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -46,6 +48,12 @@ def makes_codes_on_demand(profile: Profile) -> bool:
 def proof_of(request: Request) -> Proof:
     assert request.proof is not None
     return request.proof
+
+
+def with_used_proof(request: Request, first: Answer) -> Request:
+    """The request with the very proof of the request of an answer."""
+    text = sent_proof(first)
+    return request.with_proof(replace(proof_of(request), alter=lambda _: text))
 
 
 def member_place(case: Case, request: Request, name: str) -> str:

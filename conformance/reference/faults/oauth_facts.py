@@ -183,6 +183,11 @@ def other_client_burns(policy: Policy) -> Policy:
     return _burning(policy, is_other_client)
 
 
+@off("F991", "OA-15", "a used proof uses the fresh code up", "a code that is taken before its proof is looked up")
+def used_proof_burns(policy: Policy) -> Policy:
+    return _burning(policy, lambda _call, refusal: refusal.kind == "bad_proof")
+
+
 @off("F375", "OA-14", "codes never end", "an expiry that is stored and never read")
 def codes_never_end(policy: Policy) -> Policy:
     return with_oauth(policy, code_lifetime_s=float("inf"))
