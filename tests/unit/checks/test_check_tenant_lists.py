@@ -87,6 +87,29 @@ class _Hub:
         return bytes(self._answer(200, {"data": {}}))
 
 
+def _judge(judged: Any, hub: _Hub, address: str, *states: str) -> Any:
+    """The result for a hub whose endpoints have this address, with a cart in each of these states."""
+    carts = {state: Fixture("cart", state, values=({"id": f"c-{state}"},), reusable=True) for state in states}
+    result, _ = judged(
+        hub,
+        deliveries_of_another_installation_are_not_listed,
+        LIST,
+        keys=KEYS,
+        credentials={name: Credential(name, SecretSource(env="X"), SCOPES, name.upper()) for name in KEYS},
+        fixtures={
+            "cart": carts,
+            "webhook": {"active": Fixture("webhook", "active", values=({"id": "1"},), reusable=True)},
+        },
+        webhooks=Webhooks(id="/data/id"),
+        operations={
+            CREATE: OperationFacts(body={"url": f"https://hub.example/{address}"}),
+            "updateInstallationWebhook": OperationFacts(path={"id": "{webhook.id}"}, body={"label": "x"}),
+            "quotePublicCart": OperationFacts(path={"cartId": "{cart.id}"}, body={"reason": "{unique}"}),
+        },
+    )
+    return result
+
+
 @pytest.mark.parametrize(
     ("target", "outcome"),
     [
@@ -103,25 +126,7 @@ def test_an_endpoint_of_a_long_number_is_found(
 ) -> None:
     """A number counts in the place where its own installation's list shows it, and not as a delivery's."""
     hub = _Hub(answer, **{"leaks": False, "has_id": True, "first_delivery": 100, **target})
-    hook = Fixture("webhook", "active", values=({"id": "1"},), reusable=True)
-    carts = {
-        "open": Fixture("cart", "open", values=({"id": "c1"},), reusable=True),
-        "foreign": Fixture("cart", "foreign", values=({"id": "c2"},), reusable=True),
-    }
-    result, _ = judged(
-        hub,
-        deliveries_of_another_installation_are_not_listed,
-        LIST,
-        keys=KEYS,
-        credentials={name: Credential(name, SecretSource(env="X"), SCOPES, name.upper()) for name in KEYS},
-        fixtures={"cart": carts, "webhook": {"active": hook}},
-        webhooks=Webhooks(id="/data/id"),
-        operations={
-            CREATE: OperationFacts(body={"url": "https://hub.example/hook"}),
-            "updateInstallationWebhook": OperationFacts(path={"id": "{webhook.id}"}, body={"label": "x"}),
-            "quotePublicCart": OperationFacts(path={"cartId": "{cart.id}"}, body={"reason": "{unique}"}),
-        },
-    )
+    result = _judge(judged, hub, "hook", "open", "foreign")
     assert result.outcome is outcome, (result.outcome, result.message)
 
 
@@ -145,21 +150,6 @@ def test_a_short_number_beside_a_unique_address_needs_more(
     hub = _Hub(answer, 17, leaks=target.get("leaks", False), has_id=True, first_delivery=100)
     hub.counts_alike = target.get("alike", False)
     hub.own_endpoints = range(100) if "own" in target else range(0)
-    cart = Fixture("cart", "foreign", values=({"id": "c2"},), reusable=True)
-    hook = Fixture("webhook", "active", values=({"id": "1"},), reusable=True)
-    result, _ = judged(
-        hub,
-        deliveries_of_another_installation_are_not_listed,
-        LIST,
-        keys=KEYS,
-        credentials={name: Credential(name, SecretSource(env="X"), SCOPES, name.upper()) for name in KEYS},
-        fixtures={"cart": {"foreign": cart}, "webhook": {"active": hook}},
-        webhooks=Webhooks(id="/data/id"),
-        operations={
-            CREATE: OperationFacts(body={"url": "https://hub.example/{unique}"}),
-            "updateInstallationWebhook": OperationFacts(path={"id": "{webhook.id}"}, body={"label": "x"}),
-            "quotePublicCart": OperationFacts(path={"cartId": "{cart.id}"}, body={"reason": "{unique}"}),
-        },
-    )
+    result = _judge(judged, hub, "{unique}", "foreign")
     assert result.outcome is outcome, (result.outcome, result.message)
     assert outcome is Outcome.FAILED or "own" in target or "the list may name it by its id, as '" in result.message
