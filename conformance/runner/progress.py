@@ -54,7 +54,7 @@ class ProgressLine:
         is_split = session.config.getoption("dist", "no") != "no"
         if self._quiet or not (session.items or is_split):
             return
-        checks = f"{len(session.items):,} checks, " if session.items else ""
+        checks = f"{len(session.items):,} check{'s' * (len(session.items) != 1)}, " if session.items else ""
         target = f"target {self._session.profile.base_url}, profile {self._session.profile.name}: "
         self._print(f"{target}{checks}at most {self._session.concurrency} concurrent requests")
         self._thread = threading.Thread(target=self._print_progress, daemon=True)

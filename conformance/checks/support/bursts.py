@@ -192,15 +192,22 @@ def expect_decisive_size(facts: RateLimit) -> None:
         raise Inconclusive(f"{message}: {advice}", cause="rate limit")
 
 
+def refused_otherwise(burst: Burst) -> str | None:
+    """A message about a burst most of which was answered neither 200 nor 429; None for any other."""
+    if burst.successes >= burst.request_count / 2 or burst.last.ok:
+        return None
+    refused = burst.request_count - burst.successes
+    return f"no 429, and {refused} of {burst.request_count} requests were refused otherwise: {burst.last.summary}"
+
+
 def slow_burst_message(case: Case, burst: Burst, facts: RateLimit | None = None) -> str:
     """Why a burst without a 429 proves nothing, and how to make it faster."""
     facts = facts or case.profile.rate_limit
     assert facts.limit is not None and facts.window_s
     if burst.cached:
         return f"no 429, but a cache answered {burst.cached} of {burst.request_count} requests in place of the target"
-    if burst.successes < burst.request_count / 2 and not burst.last.ok:
-        refused = burst.request_count - burst.successes
-        return f"no 429, and {refused} of {burst.request_count} requests were refused otherwise: {burst.last.summary}"
+    if (other := refused_otherwise(burst)) is not None:
+        return other
     message = f"no 429, but too slow to exceed {facts.limit} in {facts.window_s:g} s: {burst.measure}"
     min_rate = facts.limit * facts.tolerance / facts.window_s
     if (needed := requests_needed(facts, burst.rate)) is not None:

@@ -7,9 +7,10 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, Final
 
-from conformance.checks.support.bursts import LIMITED_STATUSES, exceeds, send_burst
+from conformance.checks.support.bursts import LIMITED_STATUSES, exceeds, refused_otherwise, send_burst
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
+from conformance.checks.support.equal_calls import may_be_replay
 from conformance.checks.support.search_pages import cursor_of, send_cursor
 from conformance.checks.support.sign_watch import pauses
 from conformance.checks.support.signals import Signal
@@ -29,6 +30,8 @@ _SEARCH: Final = "searchPublicProducts"
 _IDENTITY: Final = "getApiKeyIdentity"
 LIMIT_PURPOSES: Final = ("burst", "after the limit")
 """Of the requests that are sent while a limit was set to be met."""
+_EQUAL: Final = "an equal call was answered 200 before, and without keys this one may be its repetition"
+_OTHER_BODY: Final = "with {unique} in its body, or another one in bodies, it is another call"
 _LONGEST_RECOVERY_S: Final = 3.0
 
 
@@ -62,6 +65,8 @@ async def _transition_fact(runtime: Runtime, transition: Transition) -> Fact | N
         return await _state_fact(runtime, transition, members) if transition.leads_to else None
     place = f"on {transition.fixture}" + "".join(f", after {name}," for name in transition.after)
     expected = f"200, since it leads to {transition.leads_to}" if transition.leads_to else str(transition.status)
+    if may_be_replay(case, answer):
+        return unsure(_transition_key(transition), f"{transition.operation} {place}: {_EQUAL}", _OTHER_BODY)
     message = f"{transition.operation} {place} is answered {answer.summary} instead of {expected}"
     is_other_refusal = answer.is_refused and not transition.leads_to
     advice = f"status = {answer.status}" if is_other_refusal else "correct or remove the transition"
@@ -83,6 +88,8 @@ async def _state_fact(runtime: Runtime, transition: Transition, members: Members
     later_answer, known_answer = await call(members), await call(await runtime.fixtures.get_fresh(fixture, {}))
     if later_answer.ok == known_answer.ok:
         return None
+    if may_be_replay(case, later_answer):
+        return unsure(_transition_key(transition), f"{name} after {transition.operation}: {_EQUAL}", _OTHER_BODY)
     message = (
         f"after {transition.operation} on {transition.fixture}, {name} is answered {later_answer.summary}, "
         f"and {known_answer.summary} on {transition.leads_to}"
@@ -193,6 +200,8 @@ async def _burst_fact(case: Case, key: str) -> Fact:
     if exceeds(facts, burst):
         message = f"the call is answered, and a limit of {facts.limit} in {facts.window_s:g} s is not in force"
         return wrong(key, f"{message}: {burst.measure}", "does the call set the stated limit for that credential?")
+    if (other := refused_otherwise(burst)) is not None:
+        return unsure(key, f"the call is answered; {other}", "a limited request is answered 429")
     return unsure(key, f"the call is answered; no 429 was met: {burst.measure}", "raise rate_limit.max_requests")
 
 

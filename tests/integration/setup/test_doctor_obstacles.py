@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.support.commands import Desk, Done
+from tests.support.commands import REFERENCE, Desk, Done
 
 pytestmark = pytest.mark.e2e
 
@@ -103,3 +104,17 @@ def test_doctor_ends_at_its_deadline(desk: Desk) -> None:
     (line,) = [line for line in done.out.splitlines() if line.split()[1:2] == ["limits"]] or [done.text]
     assert "ended early, at the stage" in line and "the deadline of 1.5 s" in line and "--deadline" in line, done.text
     assert done.code == 3, done.text
+
+
+@pytest.mark.e2e
+def test_a_replay_of_an_equal_call_refutes_no_transition(desk: Desk) -> None:
+    """Without keys a target may take the second call for the first again: what the transition states is unsure."""
+    keyless = '[idempotency]\nnone = "calls are known by their content"\n\n'
+    text = re.sub(r"\[idempotency\]\n.*?\n(?=\[)", keyless, REFERENCE.read_text(), count=1, flags=re.DOTALL)
+    (desk.place / "own.toml").write_text(text)
+    schemas = REFERENCE.with_name("reference.schemas.yaml")
+    (desk.place / schemas.name).write_text(schemas.read_text())
+    done = desk.conformance("doctor", "--profile", "own.toml", *desk.target("V545")[2:])
+    (line,) = [line for line in done.out.splitlines() if line.split()[1:2] == ["transitions.checkoutPublicCart"]]
+    assert line.startswith("?") and "may be its repetition" in line, done.out
+    assert "nothing wrong" in done.out, done.out
