@@ -35,8 +35,8 @@ def test_a_fail_fast_run_ends_at_the_first_failure_wherever_it_stands(desk: Desk
     assert failed == {check}
     assert len(outcomes) - outcomes.index("failed") <= LANES
     left = [r for r in run["results"] if r["outcome"] == "untested" and not r["check"].startswith("invariant::")]
-    assert all(result["message"].startswith("not run: stopping") for result in left)
-    assert len(left) > len(outcomes)
+    # How many are left depends on where the order has the first check that can see the fault: `fit_order` judges that.
+    assert left and all(result["message"].startswith("not run: stopping") for result in left)
 
 
 @pytest.mark.slow
