@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
 import pytest
 
-from conformance.checks.check_idempotency import the_same_call_is_answered_the_same
+from conformance.checks.check_idempotency import a_replay_outlives_other_calls, the_same_call_is_answered_the_same
 from conformance.checks.support.case import Case
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Idempotency
+from conformance.profile.model import Limits
 from tests.support.check_runs import CONTRACT
 
 KEPT_S = 0.3
@@ -64,3 +66,30 @@ def test_a_late_use_of_a_key_counts_whoever_reads_its_answer(judged: Any, answer
         lambda _: answer(200, {"data": {}}), law, CONTRACT.operations["quotePublicCart"], idempotency=idempotency
     )
     assert result.outcome is Outcome.INCONCLUSIVE, result
+
+
+@pytest.mark.parametrize(
+    ("retention_s", "depth", "pause_s"),
+    [(30.0, "standard", 29.5), (30.0, "quick", 1.5), (4.0, "quick", 3.5), (86_400.0, "deep", 1.5), (None, "deep", 1.5)],
+)
+def test_a_stated_retention_of_up_to_a_minute_is_waited_for(
+    judged: Any, answer: Any, monkeypatch: pytest.MonkeyPatch, retention_s: float | None, depth: str, pause_s: float
+) -> None:
+    """A key that is forgotten before the stated time would not be found by a replay after a second. Quick runs wait
+    five seconds at most."""
+    pauses: list[float] = []
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    idempotency = Idempotency("header", name="Idempotency-Key", retention_s=retention_s)
+    result, _ = judged(
+        lambda _: answer(200, {"data": {}}),
+        a_replay_outlives_other_calls,
+        CONTRACT.operations["quotePublicCart"],
+        idempotency=idempotency,
+        limits=Limits(timeout_s=2, patience_s=0.2, depth=depth),
+    )
+    assert result.outcome is Outcome.PASSED, result
+    assert pause_s - 1 < max(pauses) <= pause_s
