@@ -19,6 +19,7 @@ from conformance.core import strict_json as strictjson
 from conformance.core.errors import FixtureError
 from conformance.core.model import STATUSES
 from conformance.profile.behavior import Idempotency
+from conformance.profile.exclusions import exclusion_of
 from conformance.profile.render import placeholders
 from conformance.profile.resources import Fixture
 from conformance.setup.conventions import IDEMPOTENCY_KEY_NAMES
@@ -81,6 +82,8 @@ class OperationStages:
         """Whether an idempotency key in the stated place makes a call a replay."""
         facts = self.runtime.settings.profile.idempotency
         if facts is None:
+            if excluded := exclusion_of(self.runtime.settings.profile, "idempotency"):
+                return [note("idempotency", f"excluded: {excluded[1]}")]
             return [note("idempotency", "not stated", "state the place of the key: 10 operations need one")]
         proven_names = [name for name in self.proven if self._operation(name).idempotent]
         if not proven_names:

@@ -108,7 +108,10 @@ def test_doctor_ends_at_its_deadline(desk: Desk) -> None:
 
 @pytest.mark.e2e
 def test_a_replay_of_an_equal_call_refutes_no_transition(desk: Desk) -> None:
-    """Without keys a target may take the second call for the first again: what the transition states is unsure."""
+    """Without keys a target may take the second call for the first again: what the transition states is unsure.
+
+    That there are no keys is stated, so that nothing is missing.
+    """
     keyless = '[idempotency]\nnone = "calls are known by their content"\n\n'
     text = re.sub(r"\[idempotency\]\n.*?\n(?=\[)", keyless, REFERENCE.read_text(), count=1, flags=re.DOTALL)
     (desk.place / "own.toml").write_text(text)
@@ -117,4 +120,5 @@ def test_a_replay_of_an_equal_call_refutes_no_transition(desk: Desk) -> None:
     done = desk.conformance("doctor", "--profile", "own.toml", *desk.target("V545")[2:])
     (line,) = [line for line in done.out.splitlines() if line.split()[1:2] == ["transitions.checkoutPublicCart"]]
     assert line.startswith("?") and "may be its repetition" in line, done.out
+    assert "· idempotency  excluded: calls are known by their content" in re.sub("  +", "  ", done.out), done.out
     assert "nothing wrong" in done.out, done.out
