@@ -8,9 +8,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.other_installations import expect_out_of_reach, foreign_of, other_key
+from conformance.checks.support.other_installations import Views, expect_out_of_reach, foreign_of, other_key
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike
+from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.checks.support.url_spellings import percent_encode_first
 from conformance.client.request import Request
@@ -34,15 +35,32 @@ def _changes(_profile: Profile, operation: Operation) -> Mapping[str, str]:
 
 @check("TEN-1", on=tuple(_CHANGES), cases=_changes)
 async def what_its_owner_has_changed_is_out_of_reach(case: Case, change: str) -> None:
-    """An object of another installation is refused for a key of this one after its owner has changed it too."""
+    """An object of another installation is refused for a key of this one after its owner has changed it too.
+
+    Where ids are numbers, each of both may have an object of that id: then the owner's change must not show.
+    """
+    path, shown = await _change_by_owner(case, change)
+    if shown:
+        again = (await _change_by_owner(case, change))[1]  # once may be a change of an own object at that very moment
+        if not again:
+            message = "each installation may number its own objects, and only one of two changes shows"
+            raise Inconclusive(message, *shown, cause="ids that are numbers")
+        raise case.violation(f"another installation's {change} shows", *shown, *again, expected="404")
+    await expect_out_of_reach(case, path, f"an object of another installation after {change}")
+
+
+async def _change_by_owner(case: Case, change: str) -> tuple[Mapping[str, str], tuple[Answer, ...]]:
+    """The path values of an object that its owner has changed, and the answers that show it here by a number."""
     operation = case.contract.operations[change]
     key, use = other_key(case, change), foreign_of(case, operation)
     case.require_case(use, "no object of another installation is known")
     write = await case.arrange(operation, use=use, credential=key, prove_control=False)
+    path = {name: write.path[name] for name in case.operation.path_parameters}
+    views = await Views.watch(case, (await case.arrange()).with_path(**path), key)
     change_answer = await case.send(write, "a change by the owner")
     case.require_case(change_answer.ok, f"the owner's {change} is answered {change_answer.summary}")
-    path = {name: write.path[name] for name in case.operation.path_parameters}
-    await expect_out_of_reach(case, path, f"an object of another installation after {change}")
+    shown = await views.change_of_both() if views else None
+    return path, (views.before[1], change_answer, shown) if views and shown else ()
 
 
 @check("TEN-1", on=("quotePublicCartCheckout", "getStorefrontOrderAfterSalesEligibility"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
@@ -23,6 +25,7 @@ from conformance.profile.render import placeholders
 from conformance.profile.resources import foreign_states
 
 _REFUSAL_STATUSES: Final = (400, 401, 403, 404, 409)
+_PAUSES_S: Final = (0.3, 0.6)
 
 
 async def expect_out_of_reach(
@@ -79,6 +82,42 @@ def _nameless(answer: Answer) -> Any:
     """What an answer shows, without the ids in its path."""
     ids = set(answer.request.path.values())
     return [(place, value) for place, value in pointer.leaves(answer.value) if str(value) not in ids]
+
+
+@dataclass(frozen=True)
+class Views:
+    """What an installation and a stranger to it are shown under one id, before and after a change by the first.
+
+    An id that is a number may name an object of each. That both answers change in the same way says that it names one.
+    """
+
+    case: Case
+    reads: tuple[Request, Request]
+    """By the owner, and by the other one."""
+    before: tuple[Answer, Answer]
+
+    @classmethod
+    async def watch(cls, case: Case, read: Request, owner: str) -> Views | None:
+        """None where an id is no number, or where not both are shown the same; `read` is that of the stranger."""
+        if all(map(is_distinctive, read.path.values())):
+            return None
+        reads = (case.as_credential(read, owner), read)
+        before = await _views(case, reads)
+        return cls(case, reads, before) if all(answer.ok for answer in before) and are_alike(case, *before) else None
+
+    async def change_of_both(self) -> Answer | None:
+        """The stranger's answer that shows the owner's change; None where none is seen in both. A copy may be older."""
+        for pause_s in (0.0, *_PAUSES_S):
+            await asyncio.sleep(pause_s)
+            owner, stranger = await _views(self.case, self.reads)
+            if owner.ok and not are_alike(self.case, self.before[0], owner) and are_alike(self.case, owner, stranger):
+                return stranger
+        return None
+
+
+async def _views(case: Case, reads: tuple[Request, Request]) -> tuple[Answer, Answer]:
+    owner, stranger = reads
+    return await case.send(owner, "a read by the owner"), await case.send(stranger, "a read by another installation")
 
 
 def other_key(case: Case, *operations: str) -> str:

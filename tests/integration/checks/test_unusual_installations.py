@@ -13,7 +13,10 @@ from conformance.checks.check_tenancy import (
     a_list_shows_nothing_of_another_installation,
     a_member_of_a_body_chooses_no_installation,
 )
-from conformance.checks.check_tenant_changes import an_order_that_a_checkout_made_is_out_of_reach
+from conformance.checks.check_tenant_changes import (
+    an_order_that_a_checkout_made_is_out_of_reach,
+    what_its_owner_has_changed_is_out_of_reach,
+)
 from conformance.checks.check_tenant_lists import a_request_chooses_no_other_installation
 from conformance.checks.support.case import Case
 from conformance.core.outcomes import Outcome
@@ -94,6 +97,59 @@ def test_each_installation_may_number_its_own_orders(judged: Any, answer: Any, o
     }
     result, _ = judged(script, an_order_that_a_checkout_made_is_out_of_reach, read, **facts)
     assert result.outcome is (Outcome.INAPPLICABLE if "-" in order else Outcome.FAILED), result
+
+
+_REQUESTED = {
+    "orders of no installation": Outcome.FAILED,
+    "numbers of each installation": Outcome.INCONCLUSIVE,
+    "an own order is changed at the same time": Outcome.INCONCLUSIVE,
+    "refuses": Outcome.PASSED,
+}
+
+
+@pytest.mark.parametrize("service", _REQUESTED)
+def test_a_change_that_both_are_shown_is_one_of_the_same_order(judged: Any, answer: Any, service: str) -> None:
+    """Order 17 of one is not order 17 of the other, though both look alike; what one changes tells them apart."""
+    changed: set[tuple[str, str]] = set()
+
+    def script(arrived: Any) -> bytes:
+        owner = "B" if is_of_b(arrived) else "A"
+        number = arrived.target.split("/orders/")[1].split("/")[0]
+        if arrived.method == "POST":
+            if service == "an own order is changed at the same time" and not changed:
+                changed.add(("A", number))
+            changed.add((owner, number))
+            return bytes(answer(200, {"data": {}}))
+        if service == "refuses" and owner == "A" and int(number) >= 50:
+            return bytes(answer(404, {"code": "c", "message": "m"}))
+        owners = "AB" if service == "orders of no installation" else owner
+        return bytes(answer(200, {"data": {"eligible": not any((name, number) in changed for name in owners)}}))
+
+    def orders(start: int) -> Any:
+        return tuple({"id": str(number)} for number in range(start, start + 9))
+
+    read, request = (
+        CONTRACT.operations[name]
+        for name in ("getStorefrontOrderAfterSalesEligibility", "requestStorefrontOrderAfterSales")
+    )
+    facts = FACTS | {
+        "fixtures": {
+            "order": {
+                "open": Fixture("order", "open", values=orders(10)),
+                "foreign": Fixture("order", "foreign", values=orders(50)),
+            }
+        },
+        "operations": {
+            read.id: OperationFacts(path={"orderId": "{order.id}"}),
+            request.id: OperationFacts(path={"orderId": "{order.id}"}, body={"reason": "x"}),
+        },
+    }
+
+    async def law(case: Case) -> None:
+        await what_its_owner_has_changed_is_out_of_reach(case, request.id)
+
+    result, _ = judged(script, law, read, **facts)
+    assert result.outcome is _REQUESTED[service], result
 
 
 @pytest.mark.parametrize("name", ["Filiale K\u00f6ln \u5317", "two\nlines", "\U0001f6d2"])
