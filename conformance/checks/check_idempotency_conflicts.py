@@ -11,7 +11,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import part_by_schema
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.invalid_bodies import fixed_places, is_against_schema, template_of
-from conformance.checks.support.large_bodies import LONG, bodies_with_a_long_text, is_promised, with_another_ending
+from conformance.checks.support.large_bodies import SHORTEST, bodies_with_a_long_text, is_promised, with_another_ending
 from conformance.checks.support.payload_changes import judge_payload, shows
 from conformance.checks.support.races import expect_overlap, send_together
 from conformance.checks.support.registry import check
@@ -25,7 +25,7 @@ from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 from conformance.profile.resources import OperationFacts
 
-_NO_LONG_TEXT = f"no member of the body accepts {LONG:,} characters"
+_NO_LONG_TEXT = f"no member of the body accepts {SHORTEST} characters"
 _MAX_ATTEMPTS = 5
 
 
@@ -134,6 +134,8 @@ async def a_body_that_is_no_json_under_the_same_key_is_refused(case: Case) -> No
 @check("IDEM-4", rests_on=PLAIN_REPLAY)
 async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
     """Two payloads that differ only after the first kibibyte, or later in a larger body, are two payloads.
+
+    Where no text may be as long, they differ at the end of the longest one that the schema allows.
 
     A warning where neither an answer nor the schema shows that a text of that length is kept: it may be cut before
     payloads are compared.

@@ -16,6 +16,9 @@ from conformance.profile.subschema import Root
 LONG: Final = 1_500
 """Characters of a text where no schema says how long it may be: more than a kibibyte."""
 
+SHORTEST: Final = 200
+"""Characters of a text at its stated maximum that counts as long: a fingerprint of a start often takes 256 bytes."""
+
 
 def large_bodies(case: Case, request: Request) -> Iterator[tuple[Any, str]]:
     """Bodies of some KiB that the profile's schema allows, the longest list first; each with its last long text."""
@@ -28,11 +31,12 @@ def large_bodies(case: Case, request: Request) -> Iterator[tuple[Any, str]]:
 
 
 def bodies_with_a_long_text(case: Case, request: Request) -> Iterator[tuple[Any, str]]:
-    """Large bodies, and then those with one text of `LONG` characters, but for texts that the schema bounds to less."""
+    """Large bodies, and then those with one text of `LONG` characters, or of as many as the schema allows."""
     yield from large_bodies(case, request)
     for where, text in free_leaves(request):
-        if isinstance(text, str) and _bound(case, where, "maxLength", LONG) >= LONG:
-            yield pointer.replace(request.body, where, text.ljust(LONG, "x")), where
+        length = min(LONG, _bound(case, where, "maxLength", LONG))
+        if isinstance(text, str) and length >= SHORTEST:
+            yield pointer.replace(request.body, where, text.ljust(length, "x")), where
 
 
 def with_another_ending(body: Any, where: str) -> Any:

@@ -33,6 +33,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import FORGED
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Idempotency, OAuth, Search, Transition
+from conformance.profile.model import Schemas
 from conformance.profile.resources import Fixture, HttpCall, OperationFacts
 from tests.support.check_runs import CONTRACT, KEY, key_of
 
@@ -284,6 +285,27 @@ def test_a_service_may_cut_long_texts(judged: Any, answer: Any, *, shows: bool) 
     facts = {"operations": {QUOTE.id: OperationFacts(body={"reason": "a"}, path={"cartId": "{cart.id}"})}}
     result, _ = judged(script, a_change_past_the_first_kibibyte_is_answered_409, QUOTE, fixtures=CARTS, **facts)
     assert result.outcome is (Outcome.FAILED if shows else Outcome.WARNED), result
+
+
+@pytest.mark.parametrize(("compared", "outcome"), [(256, Outcome.FAILED), (400, Outcome.PASSED)])
+def test_a_text_that_is_bounded_is_compared_to_its_end(
+    judged: Any, answer: Any, compared: int, outcome: Outcome
+) -> None:
+    """A fingerprint of a start is seen where the schema allows no text of a kibibyte."""
+    known: dict[str, bytes] = {}
+
+    def script(arrived: Any) -> bytes:
+        start = arrived.body[:compared]
+        is_same = known.setdefault(key_of(arrived), start) == start
+        return bytes(answer(200 if is_same else 409, {"data": {}} if is_same else {"error": "key"}))
+
+    bounded = {"type": "object", "properties": {"reason": {"type": "string", "maxLength": 300}}}
+    facts = {
+        "operations": {QUOTE.id: OperationFacts(body={"reason": "a"}, path={"cartId": "{cart.id}"})},
+        "schemas": Schemas({"PublicCartTransitionRequest": bounded}),
+    }
+    result, _ = judged(script, a_change_past_the_first_kibibyte_is_answered_409, QUOTE, fixtures=CARTS, **facts)
+    assert result.outcome is outcome, result
 
 
 @pytest.mark.parametrize(("status", "outcome"), [(409, Outcome.PASSED), (200, Outcome.FAILED)])
