@@ -8,12 +8,13 @@ from typing import Any, Final
 import jsonschema_rs
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.invalid_bodies import is_against_schema, template_of
+from conformance.checks.support.invalid_bodies import fixed_places, is_against_schema, template_of
 from conformance.checks.support.payload_changes import judge_payload, shows, tells_apart
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY
 from conformance.checks.support.strategies import places
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
@@ -24,6 +25,7 @@ from conformance.profile.subschema import Root
 _WORD: Final = 2**32
 _EXACT: Final = 2**53
 """The next integer is none of a double's."""
+_EXACT_IN_32_BITS: Final = 2**24
 _WIDE_FORMATS: Final = ("int64", "uint64")
 _FULL_WIDTH: Final = 0xFEE0
 """From an ASCII character to its full-width form, to which it is equal after NFKC (Unicode, UAX 15)."""
@@ -61,37 +63,39 @@ async def an_integer_with_other_high_bits_is_another_payload(case: Case, where: 
         judge_payload(case, where, lone_answer, first, repeat)
 
 
-def _exact_integers(profile: Profile, operation: Operation) -> Mapping[str, str]:
-    """The first integer of which the profile's schema says that it may have more than 53 bits."""
+def _exact_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, int]]:
+    """The first integer that the schema allows to be 2^24 and one more, or 2^53 where it promises more than 53 bits."""
     schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
     if schema is None:
         return {}
-    root = Root(schema)
+    root, found = Root(schema), dict[str, tuple[str, int]]()
     validator = jsonschema_rs.validator_for(schema)
     for where, leaf in pointer.leaves(body):
         parts = list(root.subschemas(schema, pointer.tokens(where))) if where and _is_integer(leaf) else []
         is_wide = any(part.get("format") in _WIDE_FORMATS or part.get("maximum", 0) > _EXACT for part in parts)
-        if is_wide and all(validator.is_valid(pointer.replace(body, where, n)) for n in (_EXACT, _EXACT + 1)):
-            return {where.lstrip("/"): where}
-    return {}
+        exact = _EXACT if is_wide else _EXACT_IN_32_BITS
+        if parts and all(validator.is_valid(pointer.replace(body, where, n)) for n in (exact, exact + 1)):
+            found.setdefault("wide" if is_wide else "", (where, exact))
+    return {f"{where.lstrip('/')}{kind and '-'}{kind}": (where, exact) for kind, (where, exact) in found.items()}
 
 
 @check("IDEM-4", cases=_exact_integers, rests_on=PLAIN_REPLAY)
-async def an_integer_beyond_53_bits_is_another_payload(case: Case, where: str) -> None:
-    """2^53 and 2^53 + 1, which a floating-point number does not tell apart, make two payloads where both are accepted.
+async def the_integer_after_an_exact_one_is_another_payload(case: Case, place: tuple[str, int]) -> None:
+    """2^24 and 2^24 + 1, which a floating-point number of 32 bits does not tell apart, make two payloads.
 
-    Only where the schema states such a bound, or a format of 64 bits: others may promise no more than 53 (RFC 8259,
-    section 6).
+    So do 2^53 and 2^53 + 1 where both are accepted and the schema states such a bound, or a format of 64 bits: others
+    may promise no more than 53 (RFC 8259, section 6).
     """
+    where, exact = place
     request = await case.arrange()
-    first = await case.send(request.with_body(pointer.replace(request.body, where, _EXACT)), f"2^53 at {where}")
-    case.require_case(first.ok, f"2^53 at {where} is answered {first.summary}")
-    other = pointer.replace(request.body, where, _EXACT + 1)
-    repeat = await case.send(first.request.with_body(other), f"2^53 + 1 at {where}, under the same key")
+    first = await case.send(request.with_body(pointer.replace(request.body, where, exact)), f"{exact} at {where}")
+    case.require_case(first.ok, f"{exact} at {where} is answered {first.summary}")
+    other = pointer.replace(request.body, where, exact + 1)
+    repeat = await case.send(first.request.with_body(other), f"{exact + 1} at {where}, under the same key")
     if repeat.status != 409:
         lone = await case.arrange()
-        changed = lone.with_body(pointer.replace(lone.body, where, _EXACT + 1))
-        judge_payload(case, where, await case.send(changed, f"2^53 + 1 at {where}, alone"), first, repeat)
+        changed = lone.with_body(pointer.replace(lone.body, where, exact + 1))
+        judge_payload(case, where, await case.send(changed, f"{exact + 1} at {where}, alone"), first, repeat)
 
 
 def _other_case(value: Any) -> Any:
@@ -183,3 +187,43 @@ def _is_candidate(case: Case, known: Any, where: str, alter: Alter) -> bool:
     if value in request.scope.values() or strictjson.is_equal(alter(value), value) or not shows(where, known):
         return False
     return not is_against_schema(case, request.with_body(pointer.replace(request.body, where, alter(value))))
+
+
+@check("IDEM-4", on="createInstallationWebhook", rests_on=PLAIN_REPLAY)
+async def a_switch_that_is_off_is_not_left_out(case: Case) -> None:
+    """A payload with a member that is false is another one than without it, where answers show that it is on then."""
+    known = await case.good_answer()
+    for where in _optional_switches(case, known)[:_MAX_ATTEMPTS]:
+        request = await case.arrange()
+        first = await case.send(request.with_body(pointer.replace(request.body, where, False)), f"{where} is false")
+        if not first.ok:
+            continue
+        repeat = await case.send(
+            first.request.with_body(pointer.remove(request.body, where)), f"without {where}, under the same key"
+        )
+        if repeat.status == 409:
+            return
+        lone = await case.arrange()
+        lone_answer = await case.send(lone.with_body(pointer.remove(lone.body, where)), f"without {where}, alone")
+        if lone_answer.ok and _are_opposite(where, first, lone_answer):
+            judge_payload(case, f"member {where} left out", lone_answer, first, repeat)
+            return
+    case.require_case(False, "no answer shows a member that is false when it is sent, and true when it is left out")
+
+
+def _optional_switches(case: Case, known: Answer) -> list[str]:
+    """The places of members that are true or false, are shown, and may be left out."""
+    request, fixed = known.request, fixed_places(case)
+    return [
+        where
+        for where, leaf in pointer.leaves(request.body)
+        if isinstance(leaf, bool) and where not in fixed and shows(where, known)
+        if not is_against_schema(case, request.with_body(pointer.remove(request.body, where)))
+    ]
+
+
+def _are_opposite(where: str, off: Answer, default: Answer) -> bool:
+    """Whether a member of the request's name is false in one answer and true, at the same place, in the other."""
+    name = pointer.tokens(where)[-1]
+    places = [at for at, value in pointer.leaves(off.value) if value is False and pointer.tokens(at)[-1] == name]
+    return any(pointer.has(default.value, at) and pointer.get(default.value, at) is True for at in places)

@@ -20,6 +20,7 @@ from conformance.checks.check_generated import a_generated_id_names_nothing
 from conformance.checks.check_hosted import a_ticket_that_nobody_issued_opens_nothing
 from conformance.checks.check_idempotency_conflicts import a_change_past_the_first_kibibyte_is_answered_409
 from conformance.checks.check_idempotency_isolation import a_known_key_is_no_credential
+from conformance.checks.check_idempotency_payloads import a_switch_that_is_off_is_not_left_out
 from conformance.checks.check_oauth import (
     _DEFECTIVE_VERIFIERS,
     _WITH_SPACE,
@@ -33,7 +34,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import FORGED
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Idempotency, OAuth, Search, Transition
-from conformance.profile.model import Schemas
+from conformance.profile.model import Credential, Schemas, SecretSource
 from conformance.profile.resources import Fixture, HttpCall, OperationFacts
 from tests.support.check_runs import CONTRACT, KEY, key_of
 
@@ -305,6 +306,30 @@ def test_a_text_that_is_bounded_is_compared_to_its_end(
         "schemas": Schemas({"PublicCartTransitionRequest": bounded}),
     }
     result, _ = judged(script, a_change_past_the_first_kibibyte_is_answered_409, QUOTE, fixtures=CARTS, **facts)
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(
+    ("default", "ignores", "outcome"),
+    [(True, True, Outcome.FAILED), (True, False, Outcome.PASSED), (False, True, Outcome.INAPPLICABLE)],
+)
+def test_a_member_that_is_false_may_be_left_out_if_that_is_the_default(
+    judged: Any, answer: Any, outcome: Outcome, *, default: bool, ignores: bool
+) -> None:
+    known: dict[str, Any] = {}
+
+    def script(arrived: Any) -> bytes:
+        body = {name: value for name, value in arrived.json.items() if value or not ignores}
+        is_same = known.setdefault(key_of(arrived), body) == body
+        shown = {"state": {"active": arrived.json.get("active", default)}}
+        return bytes(answer(200 if is_same else 409, {"data": shown} if is_same else {"error": "key"}))
+
+    create = OPERATIONS["createInstallationWebhook"]
+    facts: dict[str, Any] = {
+        "operations": {create.id: OperationFacts(body={"url": "https://example.com/{unique}", "active": True})},
+        "credentials": {"full": Credential("full", SecretSource(env="X"), frozenset({create.scope}))},
+    }
+    result, _ = judged(script, a_switch_that_is_off_is_not_left_out, create, **facts)
     assert result.outcome is outcome, result
 
 

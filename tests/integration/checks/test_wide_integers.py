@@ -1,12 +1,16 @@
-"""Integers of more than 53 bits under one key, where the schema promises them."""
+"""Integers under one key that floating-point numbers do not tell apart: of 32 bits, or of 64 if that is promised."""
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
 
-from conformance.checks.check_idempotency_payloads import _exact_integers, an_integer_beyond_53_bits_is_another_payload
+from conformance.checks.check_idempotency_payloads import (
+    _exact_integers,
+    the_integer_after_an_exact_one_is_another_payload,
+)
 from conformance.core.outcomes import Outcome
 from conformance.profile.model import Schemas
 from conformance.profile.resources import OperationFacts
@@ -26,15 +30,33 @@ def _facts(**part: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("part", "cases"),
-    [({}, {}), ({"maximum": 2**53}, {}), (WIDE, {"ref": "/ref"}), ({"maximum": 2**63 - 1}, {"ref": "/ref"})],
-    ids=["no bound", "53 bits", "a format", "a bound"],
+    [
+        ({}, {"ref": ("/ref", 2**24)}),
+        ({"maximum": 2**53}, {"ref": ("/ref", 2**24)}),
+        ({"maximum": 2**24}, {}),
+        (WIDE, {"ref-wide": ("/ref", 2**53)}),
+        ({"maximum": 2**63 - 1}, {"ref-wide": ("/ref", 2**53)}),
+    ],
+    ids=["no bound", "53 bits", "24 bits", "a format", "a bound"],
 )
-def test_the_schema_must_promise_them(part: Any, cases: Any) -> None:
+def test_the_schema_must_promise_more_than_53_bits(part: Any, cases: Any) -> None:
     assert _exact_integers(profile("http://t", **_facts(**part)), QUOTE) == cases
 
 
-@pytest.mark.parametrize(("number", "outcome"), [(int, Outcome.PASSED), (float, Outcome.FAILED)])
-def test_a_double_does_not_tell_them_apart(judged: Any, answer: Any, number: Any, outcome: Outcome) -> None:
+def _single(number: int) -> float:
+    return float(struct.unpack("f", struct.pack("f", number))[0])
+
+
+@pytest.mark.parametrize(
+    ("exact", "number", "outcome"),
+    [
+        (2**53, int, Outcome.PASSED),
+        (2**53, float, Outcome.FAILED),
+        (2**24, float, Outcome.PASSED),
+        (2**24, _single, Outcome.FAILED),
+    ],
+)
+def test_a_float_does_not_tell_them_apart(judged: Any, answer: Any, exact: int, number: Any, outcome: Outcome) -> None:
     records: dict[str, Any] = {}
 
     def script(arrived: Any) -> bytes:
@@ -43,7 +65,7 @@ def test_a_double_does_not_tell_them_apart(judged: Any, answer: Any, number: Any
         return bytes(answer(200, {"data": {}}))
 
     def check(case: Any) -> Any:
-        return an_integer_beyond_53_bits_is_another_payload(case, "/ref")
+        return the_integer_after_an_exact_one_is_another_payload(case, ("/ref", exact))
 
     result, _ = judged(script, check, QUOTE, **_facts(**WIDE))
     assert result.outcome is outcome, result
