@@ -39,13 +39,13 @@ async def what_its_owner_has_changed_is_out_of_reach(case: Case, change: str) ->
 
     Where ids are numbers, each of both may have an object of that id: then the owner's change must not show.
     """
-    path, shown = await _change_by_owner(case, change)
-    if shown:
-        again = (await _change_by_owner(case, change))[1]  # once may be a change of an own object at that very moment
-        if not again:
+    path, answers = await _change_by_owner(case, change)
+    if answers:
+        second_answers = (await _change_by_owner(case, change))[1]  # an own object may have changed at that very moment
+        if not second_answers:
             message = "each installation may number its own objects, and only one of two changes shows"
-            raise Inconclusive(message, *shown, cause="ids that are numbers")
-        raise case.violation(f"another installation's {change} shows", *shown, *again, expected="404")
+            raise Inconclusive(message, *answers, cause="ids that are numbers")
+        raise case.violation(f"another installation's {change} shows", *answers, *second_answers, expected="404")
     await expect_out_of_reach(case, path, f"an object of another installation after {change}")
 
 
@@ -59,8 +59,8 @@ async def _change_by_owner(case: Case, change: str) -> tuple[Mapping[str, str], 
     views = await Views.watch(case, (await case.arrange()).with_path(**path), key)
     change_answer = await case.send(write, "a change by the owner")
     case.require_case(change_answer.ok, f"the owner's {change} is answered {change_answer.summary}")
-    shown = await views.change_of_both() if views else None
-    return path, (views.before[1], change_answer, shown) if views and shown else ()
+    view = await views.change_of_both() if views else None
+    return path, (views.before[1], change_answer, view) if views and view else ()
 
 
 @check("TEN-1", on=("quotePublicCartCheckout", "getStorefrontOrderAfterSalesEligibility"))

@@ -1,10 +1,10 @@
 """Detection of rate limits that do not end, during a run.
 
-A caller is one credential on one operation. Where all its answers are 429 for some seconds, nothing is sent for the
-declared recovery time, and then its last request is repeated; where no time is declared, after growing pauses up to the
-patience. If the answer is still 429, the limit is a lasting limit: nothing more is sent for that caller. An idempotency
-key can be limited in the same way while its caller gets other answers. Once that was found, the next such key is
-abandoned after a few answers, without a pause for the others.
+A caller is one credential, as the profile says that it is sent, on one operation. Where all its answers are 429 for
+some seconds, nothing is sent for the declared recovery time, and then its last request is repeated; where no time is
+declared, after growing pauses up to the patience. If the answer is still 429, that is a lasting limit: nothing more is
+sent for that caller. An idempotency key can be limited in the same way while its caller gets other answers. Once that
+was found, the next such key is abandoned after a few answers, without a pause for the others.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from conformance.client.lasting_limit import LastingLimit
 from conformance.client.pauses import growing_pauses_s
 from conformance.client.request import Request, repeatable
 from conformance.client.response import Answer
@@ -42,7 +43,7 @@ _ATTEMPT_EVERY_S: Final = 0.1
 """Several attempts, since one answer may be a 429 by chance."""
 _BEFORE_THE_DEADLINE_S: Final = 2.0
 _UNKNOWN_CREDENTIAL: Final = "?"
-"""Represents every credential that the profile does not name."""
+"""Represents every credential that the profile does not name, or that is not sent in the stated form."""
 
 Caller = tuple[str, str]
 """Credential name and operationId; the credential is empty where no Authorization header was sent."""
@@ -71,33 +72,6 @@ class _Streak(_LimitedSequence):
     examinations: int = 0
     compared: bool = False
     """Whether its caller was asked under another key, without a silence."""
-
-
-@dataclass(frozen=True)
-class LastingLimit:
-    """A limit that persisted after a time in which nothing was sent."""
-
-    first: Answer
-    last: Answer
-    count: int
-    waited_s: float
-    key_used_up: bool
-    """It applies to one idempotency key, while its caller gets other answers."""
-    binding: bool
-    """The whole declared recovery has passed, for a caller with a credential that the profile calls active."""
-
-    @property
-    def requirement(self) -> str:
-        """The requirement that reports it; empty where nothing is violated."""
-        return ("IDEM-8" if self.key_used_up else "RATE-3") if self.binding else ""
-
-    @property
-    def message(self) -> str:
-        request = self.first.request
-        caller = f"the key {request.credential}" if request.credential else "a request without a known key"
-        subject = f"{caller}, under one idempotency key," if self.key_used_up else caller
-        wait_text = f", again after {self.waited_s:.1f} s in which nothing was sent" if self.waited_s else ""
-        return f"{subject} was answered 429 to {request.operation.id} {self.count} times{wait_text}"
 
 
 class LimitWatch:
@@ -130,7 +104,7 @@ class LimitWatch:
         """Records an answer. `deliberate`: a 429 was provoked on purpose."""
         if answer.status is None or answer.gateway_trouble or (answer.status == 429 and deliberate):
             return
-        for place in _places(answer.request):
+        for place in self._places(answer.request):
             if answer.status != 429:
                 self._streaks.pop(place, None)
             elif (streak := self._streaks.get(place)) is None:
@@ -138,13 +112,13 @@ class LimitWatch:
             else:
                 streak.last, streak.count = answer.without_body, streak.count + 1
         if answer.status == 429:
-            self._limited_last.add(_caller(answer.request))
+            self._limited_last.add(self._caller(answer.request))
             self._all_callers.count += 1
             return
         self._limited_last.clear()
         self._all_callers = _LimitedSequence()
         if repeatable(answer.request):
-            self._last_answers[_caller(answer.request)] = time.monotonic(), answer.request
+            self._last_answers[self._caller(answer.request)] = time.monotonic(), answer.request
 
     def on_found(self, react: Callable[[], None]) -> None:
         """Calls `react` whenever a lasting limit was found."""
@@ -156,15 +130,14 @@ class LimitWatch:
             violation := next((item for item in self._limits.values() if item.requirement), None)
         ):
             return violation
-        places = [place for place in _places(request) if place in self._limits]
+        places = [place for place in self._places(request) if place in self._limits]
         if places or not self._are_all_limited:
             return self._limits[places[0]] if places else None
         return next(limit for (_, key), limit in self._limits.items() if not key)
 
     @property
     def _are_all_limited(self) -> bool:
-        callers = any(not key for _, key in self._limits)
-        return callers and len(self._limited_last) >= _LIMITED_CALLERS
+        return len(self._limited_last) >= _LIMITED_CALLERS and any(not key for _, key in self._limits)
 
     def violation(self, operation_id: str, requirement: str) -> LastingLimit | None:
         """The lasting limit that violates RATE-3 or IDEM-8 on an operation, if one was found."""
@@ -200,7 +173,7 @@ class LimitWatch:
 
         `send` sends although sending is paused; `settle` returns when no request is in flight.
         """
-        for place in reversed(_places(request)):
+        for place in reversed(self._places(request)):
             streak = self._streaks.get(place)
             if streak is None or self.is_silent or self._is_comparing or self.lasting_limit(request):
                 continue
@@ -280,7 +253,7 @@ class LimitWatch:
 
     def _may_be_used_up(self, request: Request) -> bool:
         """Whether a request's key is likelier to be the reason than its caller, since neither was asked about yet."""
-        streak = self._streaks.get((_caller(request), request.key or ""))
+        streak = self._streaks.get((self._caller(request), request.key or ""))
         return self.uses_keys_up and bool(request.key) and streak is not None and not streak.compared
 
     async def _is_only_the_key(
@@ -306,8 +279,8 @@ class LimitWatch:
     def _pauses_s(self) -> list[float]:
         """Seconds without sending, after each of which a suspect is asked.
 
-        Where no recovery is stated, the limit may be a window of any length, and the whole patience is waited: once for
-        genuine callers, and once for others, which may have met a guard against guessed keys instead.
+        Where no recovery is stated, the limit may be a window of any length: the whole patience is waited, once for
+        genuine callers, and once for others, which may have met a guard against guessed keys.
         """
         longest_s = self.longest_silence_s
         if self._binding_s < math.inf:
@@ -325,8 +298,7 @@ class LimitWatch:
         return max(0.0, min(patience_s, remaining_s))
 
     def _suspects(self) -> Iterator[tuple[Place, _Streak]]:
-        """The suspects in order of examination: credentials of the profile first, then those not examined yet, then
-        callers."""
+        """In order of examination: credentials of the profile first, then those not examined yet, then callers."""
         suspects = [
             (place, streak)
             for place, streak in self._streaks.items()
@@ -350,8 +322,8 @@ class LimitWatch:
         return any(sequence.count >= min_count and sequence.age_s >= patience_s for sequence, min_count in sequences)
 
     def _is_hopeless(self, place: Place, streak: _Streak) -> bool:
-        alike = any(bool(key) == bool(place[1]) for _, key in self._limits) and self._is_key_specific(place, streak)
-        alike = alike and self._has_limit_alike(streak.last.request)
+        kind_known = any(bool(key) == bool(place[1]) for _, key in self._limits)
+        alike = kind_known and self._is_key_specific(place, streak) and self._has_limit_alike(streak.last.request)
         return alike and streak.count >= _GIVE_UP_ANSWERS and streak.age_s >= _GIVE_UP_AFTER_S
 
     def _has_limit_alike(self, request: Request) -> bool:
@@ -363,14 +335,27 @@ class LimitWatch:
         """Whether only a rate limit explains a 429, and not, for example, a guard against guessed keys."""
         assert self._profile is not None
         credential = self._profile.credentials.get(request.credential)
-        if credential is not None:
-            return credential.active
-        return not request.authorization and request.operation.auth != "api_key"
+        if credential is None:
+            return not request.authorization and request.operation.auth != "api_key"
+        return credential.active and self._is_as_stated(request)
+
+    def _caller(self, request: Request) -> Caller:
+        name = request.credential if self._is_as_stated(request) else _UNKNOWN_CREDENTIAL
+        return name or (_UNKNOWN_CREDENTIAL if request.authorization else ""), request.operation.id
+
+    def _is_as_stated(self, request: Request) -> bool:
+        """Whether the key is sent in the stated form: another one may be no credential for the target."""
+        label = f"«credential:{request.credential}»"
+        stated = self._profile.authorization.header(label) if self._profile is not None else ""
+        return all(request.evidence_texts.get(("authorization", v), stated) == stated for v in request.authorization)
+
+    def _places(self, request: Request) -> tuple[Place, ...]:
+        caller = self._caller(request)
+        return ((caller, ""), (caller, request.key)) if request.key else ((caller, ""),)
 
     def _record(self, place: Place, streak: _Streak, *, waited_s: float, binding: bool) -> None:
-        limit = LastingLimit(
-            streak.first, streak.last, streak.count, waited_s, key_used_up=bool(place[1]), binding=binding
-        )
+        first, last, used_up = streak.first, streak.last, bool(place[1])
+        limit = LastingLimit(first, last, streak.count, waited_s, key_used_up=used_up, binding=binding)
         self._limits[place] = limit
         self.uses_keys_up = self.uses_keys_up or limit.requirement == "IDEM-8"
         for explained in (place, (place[0], "")):  # where it is the key, nothing is known against its caller
@@ -388,12 +373,3 @@ async def _is_answered(request: Request, send: Callable[[Request], Awaitable[Ans
         if (await send(request)).status != 429:
             return True
     return False
-
-
-def _caller(request: Request) -> Caller:
-    return request.credential or (_UNKNOWN_CREDENTIAL if request.authorization else ""), request.operation.id
-
-
-def _places(request: Request) -> tuple[Place, ...]:
-    caller = _caller(request)
-    return ((caller, ""), (caller, request.key)) if request.key else ((caller, ""),)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from conformance.client.content_uses import ContentUses
 from conformance.client.fixtures import NotSent
 from conformance.client.key_uses import KeyUses
-from conformance.client.limit_watch import LastingLimit, LimitWatch
+from conformance.client.limit_watch import LimitWatch
 from conformance.client.memory_budget import MemoryBudget
 from conformance.client.raw_socket import Moment
 from conformance.client.recorder import Recorder
@@ -26,6 +26,7 @@ from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request, Wire, repeatable
 from conformance.client.response import Answer
 from conformance.client.retry_after import retry_after_s
+from conformance.client.send_errors import BudgetExhausted, LimitPersists, TargetSilent
 from conformance.client.throttle import AdaptivePacer, ConcurrencyLimiter, Pacer, StartAllowance, start_allowance
 from conformance.client.wait_stats import WaitStats
 from conformance.journal.lines import TrafficStats
@@ -52,22 +53,6 @@ _TRUNCATED_BODY_LIMIT: Final = 64 * 1024
 """Number of bytes kept as evidence of a body that is too long to be judged."""
 _PROOF: Final = 40
 """A shorter value is not a usable proof, but a word that a check sends instead."""
-
-
-class BudgetExhausted(Exception):
-    """No more requests may be sent in this run; the message names the limit."""
-
-
-class TargetSilent(BudgetExhausted):
-    """The target has not answered for a long time; the message says what happened instead."""
-
-
-class LimitPersists(BudgetExhausted):
-    """Nothing more is sent for a caller, or with an idempotency key, whose limit does not end."""
-
-    def __init__(self, limit: LastingLimit) -> None:
-        super().__init__(limit.message)
-        self.limit = limit
 
 
 class Sender:

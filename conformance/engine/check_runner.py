@@ -23,7 +23,7 @@ from conformance.client.recorder import current_check
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer, AnswerRef
-from conformance.client.sender import BudgetExhausted, LimitPersists
+from conformance.client.send_errors import BudgetExhausted, LimitPersists
 from conformance.client.throttle import high_priority, start_order
 from conformance.core.errors import FixtureError, JournalError
 from conformance.core.model import Result

@@ -11,7 +11,7 @@ from conformance.client.fixtures import NotSent
 from conformance.client.request import RawBody, Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import LAST_ATTEMPT, Answer
-from conformance.client.sender import BudgetExhausted
+from conformance.client.send_errors import BudgetExhausted
 from conformance.core.errors import FixtureError
 
 _MAX_EXAMINATIONS: Final = 2

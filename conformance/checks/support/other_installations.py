@@ -86,7 +86,7 @@ def _nameless(answer: Answer) -> Any:
 
 @dataclass(frozen=True)
 class Views:
-    """What an installation and a stranger to it are shown under one id, before and after a change by the first.
+    """What two installations are shown under one id, before and after a change by the first.
 
     An id that is a number may name an object of each. That both answers change in the same way says that it names one.
     """
@@ -98,7 +98,7 @@ class Views:
 
     @classmethod
     async def watch(cls, case: Case, read: Request, owner: str) -> Views | None:
-        """None where an id is no number, or where not both are shown the same; `read` is that of the stranger."""
+        """None where an id is no number, or where not both are shown the same; `read` is that of the second one."""
         if all(map(is_distinctive, read.path.values())):
             return None
         reads = (case.as_credential(read, owner), read)
@@ -106,18 +106,18 @@ class Views:
         return cls(case, reads, before) if all(answer.ok for answer in before) and are_alike(case, *before) else None
 
     async def change_of_both(self) -> Answer | None:
-        """The stranger's answer that shows the owner's change; None where none is seen in both. A copy may be older."""
+        """The second one's answer that shows the owner's change; None where not both show one. A copy may be older."""
         for pause_s in (0.0, *_PAUSES_S):
             await asyncio.sleep(pause_s)
-            owner, stranger = await _views(self.case, self.reads)
-            if owner.ok and not are_alike(self.case, self.before[0], owner) and are_alike(self.case, owner, stranger):
-                return stranger
+            first, second = await _views(self.case, self.reads)
+            if first.ok and not are_alike(self.case, self.before[0], first) and are_alike(self.case, first, second):
+                return second
         return None
 
 
 async def _views(case: Case, reads: tuple[Request, Request]) -> tuple[Answer, Answer]:
-    owner, stranger = reads
-    return await case.send(owner, "a read by the owner"), await case.send(stranger, "a read by another installation")
+    first, second = reads
+    return await case.send(first, "a read by the owner"), await case.send(second, "a read by another installation")
 
 
 def other_key(case: Case, *operations: str) -> str:

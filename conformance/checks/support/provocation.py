@@ -17,7 +17,7 @@ from conformance.client.fixtures import NotSent
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
-from conformance.client.sender import LimitPersists
+from conformance.client.send_errors import LimitPersists
 from conformance.core.errors import FixtureError
 
 Failure = Signal | MissingFact | NotSent | FixtureError | LimitPersists

@@ -19,7 +19,7 @@ from conformance.client.fixtures import Members, NotSent
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
-from conformance.client.sender import LimitPersists
+from conformance.client.send_errors import LimitPersists
 from conformance.contract import Operation
 from conformance.core.errors import FixtureError
 from conformance.profile.behavior import Transition

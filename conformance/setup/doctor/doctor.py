@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from conformance.checks.support.context import Runtime
 from conformance.client.reachability import reach
-from conformance.client.sender import BudgetExhausted, LimitPersists, TargetSilent
+from conformance.client.send_errors import BudgetExhausted, LimitPersists, TargetSilent
 from conformance.core.model import Exchange
 from conformance.core.run_options import RunOptions
 from conformance.engine.open_context import open_context

@@ -16,7 +16,8 @@ from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
 from conformance.client.request_builder import Arranger, MissingFact
 from conformance.client.response import Answer
-from conformance.client.sender import BudgetExhausted, Sender
+from conformance.client.send_errors import BudgetExhausted
+from conformance.client.sender import Sender
 from conformance.contract import Contract, Operation
 from conformance.core.errors import ConformanceError, FixtureError
 from conformance.engine.open_context import open_context

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.client.fixtures import Fixtures
-from conformance.client.sender import BudgetExhausted
+from conformance.client.send_errors import BudgetExhausted
 from conformance.profile.behavior import Authorization
 from conformance.profile.model import Profile
 from conformance.profile.resources import Fixture

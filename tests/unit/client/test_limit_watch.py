@@ -16,7 +16,8 @@ from conformance.client.limit_watch import LimitWatch
 from conformance.client.recorder import Recorder
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
-from conformance.client.sender import LimitPersists, Sender
+from conformance.client.send_errors import LimitPersists
+from conformance.client.sender import Sender
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
 from conformance.journal.journal import Journal
@@ -169,6 +170,21 @@ def test_once_a_limit_outlasts_the_patience_the_next_gets_one_pause(watched: Any
     waited, _, _ = watched(lambda arrived: answer(429), work, profile)
     assert waited[:2] == pytest.approx([2.2, 2.2], abs=0.2)
     assert waited[2] <= 0.3
+
+
+def test_a_key_in_another_form_is_a_guess(watched: Any, answer: Any) -> None:
+    """What is limited then may be failed authentications alone: it violates nothing, and the stated form is sent."""
+    form = "Token «credential:full»"
+    other = CREATE.with_authorization("Token a", credential="full", evidence=(form,))
+    stated = CREATE.with_authorization("Bearer a", credential="full", evidence=(form.replace("Token", "Bearer"),))
+
+    async def work(flow: Sender) -> int | None:
+        await raised(flow, other)
+        return (await flow.send(stated)).status
+
+    status, _, flow = watched(lambda a: answer(429 if a.all("Authorization") == ["Token a"] else 200), work)
+    assert status == 200
+    assert not any(flow.limit_watch.violation(CREATE.operation.id, name) for name in ("RATE-3", "IDEM-8"))
 
 
 def test_a_key_that_is_used_up_gets_one_pause(watched: Any, answer: Any) -> None:

@@ -13,7 +13,8 @@ from conformance.client import sender as module
 from conformance.client.fixtures import NotSent
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.response import Answer
-from conformance.client.sender import BudgetExhausted, Sender
+from conformance.client.send_errors import BudgetExhausted
+from conformance.client.sender import Sender
 from conformance.profile.model import Limits
 from tests.support.senders import CREATE, IDENTITY, one
 from tests.support.values import replace
