@@ -24,7 +24,8 @@ from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 
-_ROUNDS = 3
+_PAUSES_S = (0.0, 1.0, 4.0)
+"""Between the events of a round and the lists: a queue may take seconds to deliver."""
 _EVENTS = 3
 
 
@@ -190,10 +191,11 @@ async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
     endpoint = await _endpoint_of(case, key, own_list, foreign_list)
     texts, doubtful_ids = endpoint.texts, endpoint.doubtful_ids
     await _expect_no_delivery_there(case, foreign_list, texts)
-    for _ in range(_ROUNDS):
+    for pause_s in _PAUSES_S:
         events = await events_of(case, key)
         case.require_case(events, "no fixture of another installation could cause a delivery")
         await asyncio.gather(*(case.send(event, "an event of another installation") for event in events))
+        await asyncio.sleep(pause_s)
         foreign_answer, answer = await asyncio.gather(
             case.control(foreign_list, "the other installation's list"), case.control(own_list, "the own list")
         )
@@ -207,7 +209,7 @@ async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
             await _expect_nothing(case, texts, message, foreign_answer, narrow_answer)
             await _expect_no_choice(case, key, own_list, foreign_answer, texts)
             return
-    message = f"no delivery to the new endpoint shows in its installation's own list, in {_ROUNDS} rounds"
+    message = f"no delivery to the new endpoint shows in its installation's own list, within {sum(_PAUSES_S):g} s"
     ids = f"; the list may name it by its id, as {doubtful_ids[0]!r}, which may occur by chance" if doubtful_ids else ""
     raise Inconclusive(message + ids)
 

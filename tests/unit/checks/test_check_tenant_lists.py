@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -62,6 +63,8 @@ class _Hub:
         self.counts_alike = False
         """Whether each installation counts for itself, the same calls are made by both, and no delivery has an id."""
         self.own_endpoints = range(0)
+        self.late_s, self.clock_s = 0.0, 0.0
+        """For how long a delivery waits in a queue, and the seconds that checks have waited."""
 
     def _number(self, kind: str) -> int:
         self._next[kind] += 1
@@ -76,6 +79,7 @@ class _Hub:
             return bytes(self._answer(status, {"data": {}}))
         if path.endswith("/deliveries"):
             listed = self._deliveries["full"] + self._deliveries["b"] if self._leaks else self._deliveries[key]
+            listed = [item for item in listed if self.clock_s >= item["at"] + self.late_s]
             if self.counts_alike:
                 listed = [{"endpoint": item["endpoint"], "event": "quoted"} for item in self._deliveries["b"]]
             return bytes(self._answer(200, {"data": {"items": listed}}))
@@ -83,7 +87,8 @@ class _Hub:
             self._endpoints[key].append(self._number("endpoint"))
             return bytes(self._answer(200, {"data": {"id": self._endpoints[key][-1]}}))
         for endpoint in self._endpoints[key] if self._has_id else ():
-            self._deliveries[key].append({"id": self._number("delivery"), "endpoint": endpoint})
+            item = {"id": self._number("delivery"), "endpoint": endpoint, "at": self.clock_s}
+            self._deliveries[key].append(item)
         return bytes(self._answer(200, {"data": {}}))
 
 
@@ -153,3 +158,28 @@ def test_a_short_number_beside_a_unique_address_needs_more(
     result = _judge(judged, hub, "{unique}", "foreign")
     assert result.outcome is outcome, (result.outcome, result.message)
     assert outcome is Outcome.FAILED or "own" in target or "the list may name it by its id, as '" in result.message
+
+
+@pytest.mark.parametrize(
+    ("late_s", "leaks", "outcome"),
+    [
+        (1.5, False, Outcome.PASSED),
+        (1.5, True, Outcome.FAILED),
+        (4.5, True, Outcome.FAILED),
+        (60.0, True, Outcome.INCONCLUSIVE),
+    ],
+)
+def test_a_queue_may_take_seconds_to_deliver(
+    judged: Any, answer: Any, monkeypatch: pytest.MonkeyPatch, late_s: float, outcome: Outcome, *, leaks: bool
+) -> None:
+    """The other installation's own list shows when its delivery is there to be looked for in this one's."""
+    hub = _Hub(answer, first=7_301_554, leaks=leaks, has_id=True, first_delivery=100)
+    hub.late_s, sleep = late_s, asyncio.sleep
+
+    async def pass_time(seconds: float) -> None:
+        hub.clock_s += seconds
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", pass_time)
+    result = _judge(judged, hub, "hook", "open", "foreign")
+    assert result.outcome is outcome, (result.outcome, result.message)
