@@ -64,14 +64,15 @@ async def an_integer_with_other_high_bits_is_another_payload(case: Case, where: 
 
 
 def _exact_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, int]]:
-    """The first integer that the schema allows to be 2^24 and one more, or 2^53 where it promises more than 53 bits."""
+    """The first number that the schema allows to be 2^24 and one more, or 2^53 where it promises more than 53 bits."""
     schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
     if schema is None:
         return {}
     root, found = Root(schema), dict[str, tuple[str, int]]()
     validator = jsonschema_rs.validator_for(schema)
     for where, leaf in pointer.leaves(body):
-        parts = list(root.subschemas(schema, pointer.tokens(where))) if where and _is_integer(leaf) else []
+        is_number = isinstance(leaf, int | float) and not isinstance(leaf, bool)
+        parts = list(root.subschemas(schema, pointer.tokens(where))) if where and is_number else []
         is_wide = any(part.get("format") in _WIDE_FORMATS or part.get("maximum", 0) > _EXACT for part in parts)
         exact = _EXACT if is_wide else _EXACT_IN_32_BITS
         if parts and all(validator.is_valid(pointer.replace(body, where, n)) for n in (exact, exact + 1)):

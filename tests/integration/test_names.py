@@ -71,7 +71,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "excluded": "an outcome of a cell, as in design.md",
     "judged": "an outcome of a cell, as in design.md",
     "client/request.py:nobody": "no body, not the pronoun",
-    "client/sender.py:budgetexhausted": "an exception named by its condition",
+    "client/send_errors.py:budgetexhausted": "an exception named by its condition",
     "core/model.py:how": "a member of the journal",
     "core/model.py:left": "a member of run.json",
     "core/traffic.py:lost": "a member of run.json",

@@ -63,10 +63,11 @@ async def _transition_fact(runtime: Runtime, transition: Transition) -> Fact | N
     if answer.ok if transition.leads_to else answer.status == transition.status:
         members = case.fixture_of(request, transition.fixture.partition(".")[0])
         return await _state_fact(runtime, transition, members) if transition.leads_to else None
-    place = f"on {transition.fixture}" + "".join(f", after {name}," for name in transition.after)
+    place = f"on {transition.fixture}" + "".join(f" after {name}" for name in transition.after)
     expected = f"200, since it leads to {transition.leads_to}" if transition.leads_to else str(transition.status)
     if may_be_replay(case, answer):
-        return unsure(_transition_key(transition), f"{transition.operation} {place}: {_EQUAL}", _OTHER_BODY)
+        advice = "" if case.facts.bodies else _OTHER_BODY
+        return unsure(_transition_key(transition), f"{transition.operation} {place}: {_EQUAL}", advice)
     message = f"{transition.operation} {place} is answered {answer.summary} instead of {expected}"
     is_other_refusal = answer.is_refused and not transition.leads_to
     advice = f"status = {answer.status}" if is_other_refusal else "correct or remove the transition"
@@ -89,7 +90,8 @@ async def _state_fact(runtime: Runtime, transition: Transition, members: Members
     if later_answer.ok == known_answer.ok:
         return None
     if may_be_replay(case, later_answer):
-        return unsure(_transition_key(transition), f"{name} after {transition.operation}: {_EQUAL}", _OTHER_BODY)
+        advice = "" if case.facts.bodies else _OTHER_BODY
+        return unsure(_transition_key(transition), f"{name} after {transition.operation}: {_EQUAL}", advice)
     message = (
         f"after {transition.operation} on {transition.fixture}, {name} is answered {later_answer.summary}, "
         f"and {known_answer.summary} on {transition.leads_to}"

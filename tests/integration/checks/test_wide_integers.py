@@ -34,10 +34,12 @@ def _facts(**part: Any) -> dict[str, Any]:
         ({}, {"ref": ("/ref", 2**24)}),
         ({"maximum": 2**53}, {"ref": ("/ref", 2**24)}),
         ({"maximum": 2**24}, {}),
+        ({"type": "number"}, {"ref": ("/ref", 2**24)}),
+        ({"type": "number", "multipleOf": 0.01}, {"ref": ("/ref", 2**24)}),
         (WIDE, {"ref-wide": ("/ref", 2**53)}),
         ({"maximum": 2**63 - 1}, {"ref-wide": ("/ref", 2**53)}),
     ],
-    ids=["no bound", "53 bits", "24 bits", "a format", "a bound"],
+    ids=["no bound", "53 bits", "24 bits", "a number", "an amount", "a format", "a bound"],
 )
 def test_the_schema_must_promise_more_than_53_bits(part: Any, cases: Any) -> None:
     assert _exact_integers(profile("http://t", **_facts(**part)), QUOTE) == cases
