@@ -71,10 +71,7 @@ class Recorder:
             check=current_check.get(),
             purpose=answer.purpose,
             judged=judged,
-            findings=tuple(
-                Finding(f.requirement, f.code, self._secrets.excerpt(f.message, HEADER_LIMIT), f.level)
-                for f in findings
-            ),
+            findings=tuple(self._clean_finding(finding) for finding in findings),
             retry_of=retry_of,
         )
         exchange = self._finish(exchange, answer)
@@ -83,6 +80,11 @@ class Recorder:
         self._on_answer(answer)
         self._on_exchange(exchange)
         return exchange
+
+    def _clean_finding(self, finding: Finding) -> Finding:
+        """A code may name a member, and the target chooses its name."""
+        code, message = (self._secrets.excerpt(text, HEADER_LIMIT) for text in (finding.code, finding.message))
+        return Finding(finding.requirement, code, message, finding.level)
 
     def _draft_message(
         self,

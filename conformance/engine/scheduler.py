@@ -23,6 +23,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 _GRACE_S: Final = 0.5
 """Seconds to wait, after the deadline, for a loop that is busy with one answer."""
+_LONGEST_END_S: Final = 60.0
+"""Without a deadline: a loop that was stopped and has not ended by then is abandoned."""
 _SPARE_LANES: Final = 192
 """Lanes in addition to the concurrency, for checks that wait: for a fixture, a back-off, or their turn of a control."""
 _FEW_SPARE_LANES: Final = 16
@@ -143,7 +145,8 @@ class Engine(Generic[R, T]):
         if self._main is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._main.get_loop().call_soon_threadsafe(self._main.cancel)
-        self._thread.join(self._remaining_wait_s())
+        remaining_s = self._remaining_wait_s()
+        self._thread.join(_LONGEST_END_S if remaining_s is None else remaining_s)
         if self._thread.is_alive():
             self._give_up()
 
@@ -153,7 +156,8 @@ class Engine(Generic[R, T]):
 
     def _give_up(self) -> None:
         """Abandons a loop that is too busy for its own timer. Its thread ends with the process."""
-        self.stop_reason = self.stop_reason or f"the deadline of {self._deadline_s:g} s"
+        ends = "the end of the engine" if self._deadline_s is None else f"the deadline of {self._deadline_s:g} s"
+        self.stop_reason = self.stop_reason or ends
         self._cancel_all()
 
     @property
@@ -245,3 +249,5 @@ class Engine(Generic[R, T]):
             with contextlib.suppress(InvalidStateError):
                 future.set_result(result)
         self.completed_count += 1
+        if task is not None and task.cancelling():  # the job was cancelled, and ended with something else
+            raise asyncio.CancelledError

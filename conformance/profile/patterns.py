@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Iterator
 from typing import Final
 
 _MAX_REPETITIONS: Final = 4_096
@@ -13,6 +15,12 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 """An escape, a class, a comment, a parenthesis, a counted repetition, or any other character."""
+_USUAL_UNITS: Final = ("a", "A", "0", "-", "_", " ")
+_MOST_UNITS: Final = 24
+_LENGTHS: Final = (*range(1, 33), 64, 128, 256, 512)
+"""One by one while the time may double with each character, so that the last attempt takes about twice the bound."""
+_LONGEST_MATCH_S: Final = 0.1
+"""Of the processor."""
 
 
 def pattern_trouble(pattern: str) -> str:
@@ -23,7 +31,30 @@ def pattern_trouble(pattern: str) -> str:
         return f"{pattern[:200]!r} is no regular expression: {error}"
     if (count := _repetitions(pattern)) > _MAX_REPETITIONS:
         return f"{pattern[:200]!r} demands {count:,} repetitions, and at most {_MAX_REPETITIONS:,} are supported"
+    if text := _slow_text(pattern):
+        message = f"takes more than {_LONGEST_MATCH_S * 1000:g} ms to refuse a text of {len(text)} characters"
+        return f"{pattern[:200]!r} {message}: it repeats in several ways what it could repeat in one, as in (a+)+"
     return ""
+
+
+def _slow_text(pattern: str) -> str:
+    """A short text that takes long to be compared with a valid pattern, whose program tries all ways; empty without."""
+    matcher = re.compile(pattern)
+    for unit in _units(pattern):
+        for length in _LENGTHS:
+            text = unit * length + "\0"
+            began = time.thread_time()
+            matcher.fullmatch(text)
+            if time.thread_time() - began > _LONGEST_MATCH_S:
+                return text
+    return ""
+
+
+def _units(pattern: str) -> Iterator[str]:
+    """What may be repeated in a text that almost matches: usual characters, and letters of the pattern."""
+    letters = "".join(token[0] for token in _TOKEN.finditer(pattern) if len(token[0]) == 1 and token[0].isalnum())
+    pairs = (letters[at : at + 2] for at in range(len(letters) - 1))
+    yield from list(dict.fromkeys((*_USUAL_UNITS, *letters, *pairs)))[:_MOST_UNITS]
 
 
 def _repetitions(pattern: str) -> int:

@@ -41,8 +41,7 @@ _SECRET_NAME: Final = re.compile(
 )
 _SECRET_NAME_PARTS: Final = ("secret", "token", "passw", "authoriz", "ticket", "verif")
 _SECRET_KEY_NAMES: Final = ("apikey", "api_key", "api-key", "privatekey", "private_key", "private-key")
-"""Every such name contains one of these or of the parts (lower case): other texts need no further search. Most texts
-contain `key`, since the idempotency key is named so."""
+"""Every such name contains one of these or of the parts (lower case). Most texts contain `key` alone."""
 _HARMLESS_NAME: Final = re.compile(r"token_?type|kind|expires", re.IGNORECASE)
 _RUNS: Final = re.compile(r"[\w%+/=~.-]{6,}")
 """The runs of a token's characters: nearly all forms consist of one."""
@@ -270,7 +269,8 @@ class Secrets:
             blocks = blocks_of(unescaped)
             escaped_matches = bool(self._find_in(unescaped, blocks))
             may_have_fragments = may_have_fragments or self._fragments.may_occur_among(blocks)
-        may_have_fragments |= "\0" in joined_text or "\0" in unescaped or bool(CharacterCodes(joined_text).text)
+        views = WideText(joined_text), WideText(unescaped), CharacterCodes(joined_text)
+        may_have_fragments = may_have_fragments or any(view.text for view in views)
         if not (forms or escaped_matches or may_have_fragments) and _without_secret_members(joined_text) == joined_text:
             for text in new:
                 self._remember(text)

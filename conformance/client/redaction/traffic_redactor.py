@@ -202,7 +202,8 @@ class TrafficRedactor:
         if self._shape:
             message = _OF_BODY.sub(r"\1", message)
             message = message.partition("reveals: ")[0] + "reveals details" if "reveals: " in message else message
-        return replace(finding, message=self._rest(self._patterns(message), replaced))
+        code, message = (self._rest(self._patterns(text), replaced) for text in (finding.code, message))
+        return replace(finding, code=code, message=message)
 
     def _rest(self, text: str, replaced: Mapping[str, str]) -> str:
         for value, placeholder in replaced.items():

@@ -1,18 +1,22 @@
-"""UTF-16 and UTF-32 read as single bytes: their characters stand between NULs."""
+"""Texts between whose characters others stand that nobody sees, such as the NULs of UTF-16 read as single bytes."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
-_NUL = "\0"
+from conformance.core.invisible_text import PART, is_printable
 
 
 class WideText:
-    """A text without its NULs; `span` maps positions back to the original text. `text` is empty where it has none."""
+    """A text without its invisible characters, as reports show it; `span` maps positions back to the original text.
+
+    `text` is empty where it has none.
+    """
 
     def __init__(self, text: str) -> None:
         self._original = text
-        self.text = text.replace(_NUL, "") if _NUL in text else ""
+        plain = text if is_printable(text) else PART.sub("", text)
+        self.text = plain if len(plain) < len(text) else ""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The positions of the first character and behind the last one."""
@@ -21,4 +25,8 @@ class WideText:
     @cached_property
     def _places(self) -> list[int]:
         """The original position of each character; computed on demand."""
-        return [at for at, character in enumerate(self._original) if character != _NUL]
+        places, at = list[int](), 0
+        for part in PART.finditer(self._original):
+            places += range(at, part.start())
+            at = part.end()
+        return [*places, *range(at, len(self._original))]

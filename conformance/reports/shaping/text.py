@@ -16,19 +16,11 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
+from conformance.core.invisible_text import CHARACTER as INVISIBLE
+from conformance.core.invisible_text import is_printable, without_invisible_parts
+
 _T = TypeVar("_T")
 
-_ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|\x1b[\]PX^_][^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and friends: titles, links, clipboard
-    r"|\x1b[ -/]*[0-~]"
-    r"|\x9b[0-?]*[ -/]*[@-~]"
-)
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb"  # zero width, bidi, separators
-    "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f]"
-)
 _JSON_WITH_SURROGATES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=msgspec.json.decode).encode
 """`default` is called for `msgspec.Raw`, the only other kind of value."""
 _JSON = msgspec.json.Encoder()
@@ -51,7 +43,7 @@ def compact_json(value: Any) -> str:
 
 def clean(text: str) -> str:
     """The text without terminal control sequences and invisible characters; tabs and newlines stay."""
-    return text if _plain(text) else _INVISIBLE.sub("", _ESCAPES.sub("", text))
+    return without_invisible_parts(text)
 
 
 def console_text(text: str) -> str:
@@ -61,12 +53,7 @@ def console_text(text: str) -> str:
 
 def visible(text: str) -> str:
     """The text with control, bidi and zero-width characters shown as `⟨U+001B⟩`."""
-    return text if _plain(text) else _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
-
-
-def _plain(text: str) -> bool:
-    """Whether the text is printable ASCII, as most texts are."""
-    return text.isascii() and text.isprintable()
+    return text if is_printable(text) else INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 def utf8(text: str) -> str:
@@ -201,4 +188,4 @@ def dumps(value: Any, *, indent: int | None = 1) -> str:
     text = _laid_out(value, "\n", " " * indent) if indent else compact_json(value)
     if _is_printable_json(text):
         return text + "\n"
-    return _INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], utf8(text)) + "\n"
+    return INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], utf8(text)) + "\n"

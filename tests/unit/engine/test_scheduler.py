@@ -52,6 +52,27 @@ def sleeper(seconds: float, value: Any = None) -> Callable[[Runtime], Any]:
     return work
 
 
+@pytest.mark.parametrize("error", [OSError("the disk is full"), None], ids=["raises", "returns"])
+def test_a_job_that_swallows_its_cancellation_does_not_hold_the_end_up(start: Any, error: Exception | None) -> None:
+    """As where what a check writes at its end fails: without a deadline, nobody would end the run."""
+    is_running = threading.Event()
+
+    async def work(runtime: Runtime) -> None:
+        try:
+            is_running.set()
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            if error is not None:
+                raise error from None
+
+    engine = start(workers=2)
+    engine.submit([Job("a", work), Job("b", work)])
+    assert is_running.wait(10)
+    began = time.monotonic()
+    engine.stop("the disk is full")
+    assert time.monotonic() - began < 10
+
+
 def test_jobs_run_together(start: Any) -> None:
     """As many at once as there are lanes: a job that waits for nine others does not wait in vain."""
     waiting: list[asyncio.Future[None]] = []
