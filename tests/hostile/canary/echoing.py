@@ -124,7 +124,8 @@ class Echo:
         if isinstance(value, dict) and isinstance(value.get("error"), dict):
             value["error"]["message"] = f"not good: {' '.join(spelt)}"
         elif isinstance(value, dict):
-            value["echo"] = {"said": spelt, **dict.fromkeys(spelt[:20], 1)}
+            # a member that no schema names is the subject of a finding
+            value = {**dict.fromkeys(spelt[:1], 1), **value, "echo": {"said": spelt, **dict.fromkeys(spelt[:20], 1)}}
         body = json.dumps(value).encode() if isinstance(value, dict) else answer.body
         return replace(answer, body=body).with_headers(*_headers(spelt))
 

@@ -43,6 +43,8 @@ FORMS: Mapping[str, Callable[[str], Iterable[str]]] = {
     "HTML, some characters": lambda secret: ["".join(c if c.isalnum() else f"&#{ord(c)};" for c in secret)],
     "small letters": lambda secret: [secret.lower()],
     "capital letters": lambda secret: [secret.upper()],
+    "invisible characters between": lambda secret: ["\u200b".join(secret), "\u00ad".join(secret)],
+    "commands to a terminal between": lambda secret: ["\x1b[m".join(secret)],
 }
 
 

@@ -87,9 +87,9 @@ def test_no_field_keeps_a_secret(tmp_path: Path) -> None:
             body=f"<p>{KEY}</p>".encode(),
             trouble=f"cannot {KEY}",
         ),
-        findings=(Finding("ERR-2", "credential", f"repeats {KEY}"),),
+        findings=(Finding("ERR-2", "credential", f"repeats {KEY}"), Finding("ANS-2", f"member:/{KEY}", "a member")),
     )
-    assert str(exchange).count("«credential:full»") == 9
+    assert str(exchange).count("«credential:full»") == 10
 
 
 def test_sizes_are_bounded(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ def test_a_pattern_that_tries_all_ways_is_refused(pattern: str) -> None:
     assert "takes more than 100 ms to refuse a text of " in pattern_trouble(pattern)
 
 
-@pytest.mark.parametrize("pattern", ["[a-z0-9]{16,64}", "(?:[a-z]+-)*[a-z]+", "(?=.*[a-z])[a-z0-9]{8,40}", "(ab)+(ab)*"])
+@pytest.mark.parametrize(
+    "pattern", ["[a-z0-9]{16,64}", "(?:[a-z]+-)*[a-z]+", "(?=.*[a-z])[a-z0-9]{8,40}", "(ab)+(ab)*"]
+)
 def test_a_pattern_of_many_repetitions_is_accepted(pattern: str) -> None:
     assert pattern_trouble(pattern) == ""

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.client.redaction.secrets import MIN_LENGTH, Secrets, forms
+from conformance.reports.shaping.text import clean as text_of_report
 
 few = settings(max_examples=30)
 secret_texts = st.text(string.ascii_letters + string.digits + "/+=-_.~:!@$ é\"\\&<'%{}", min_size=12, max_size=60)
@@ -64,6 +65,19 @@ def test_no_spelling_survives(spelling: str, lasting: bool, secret: str, before:
     cleaned = _known(secret, lasting=lasting).clean(before + shown + after)
     assert shown not in cleaned or shown in (before + after)
     assert "«" in cleaned
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+@pytest.mark.parametrize("sign", ["\u200b", "\xad", "\ufeff", "\x1b[0m", "\x1b]8;;x\x07", "\x9b1m", "\x07", "\u202e"])
+@few
+@given(secret=st.text(_KEY_CHARACTERS, min_size=12, max_size=60), rest=around)
+def test_no_secret_survives_between_what_reports_leave_out(lasting: bool, sign: str, secret: str, rest: str) -> None:
+    """A report shows a text without invisible characters: the secret would be whole there, escaped before or not."""
+    for written in (sign.join(secret), json.dumps(sign.join(secret))):
+        text = f"<{rest}>{written}<end>"
+        clean = _known(secret, lasting=lasting).clean(text)
+        assert secret not in text_of_report(clean) and clean.endswith("<end>")
+        assert _known(secret, lasting=lasting).cleaner([text])(text) == clean
 
 
 @pytest.mark.parametrize("lasting", [True, False])
