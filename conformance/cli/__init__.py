@@ -24,6 +24,8 @@ from conformance.core.run_options import RunOptions
 
 __all__ = ["main"]
 
+_PORT = click.IntRange(0, 65_535)
+
 _EXIT_CODES = """\b
 Exit codes:
   0 conformant    1 nonconformant    2 bad command line or profile
@@ -152,8 +154,16 @@ def demo(variant: str, fault: str, **parameters: Any) -> None:
 
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8765, show_default=True, help="Port of the public interface; 0 selects a free one.")
-@click.option("--control-port", default=8766, show_default=True, help="Port of the control app; 0 selects a free one.")
+@click.option(
+    "--port", type=_PORT, metavar="N", default=8765, help="Port of the public interface; 0 selects a free one [8765]."
+)
+@click.option(
+    "--control-port",
+    type=_PORT,
+    metavar="N",
+    default=8766,
+    help="Port of the control app; 0 selects a free one [8766].",
+)
 @click.option("--database", metavar="URL", help="A SQLAlchemy URL, such as sqlite:///shop.db [SQLite in memory].")
 @click.option(
     "--workers",

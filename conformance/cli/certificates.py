@@ -64,7 +64,7 @@ def certify(
 @click.argument("run_dir", required=False, type=click.Path(path_type=Path))
 @file_option("--key", help="The trusted public key (PEM). Without it, the key in the certificate is used, with a note.")
 def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> None:
-    """Verify a certificate, and that the files of a run are those that it certifies. Sends nothing.
+    """Verify a certificate, and that run.json and journal.ndjson of a run are those that it certifies. Sends nothing.
 
     Exits 0 if the signature and the files match and the certificate has not expired, otherwise 1; 2 if a file cannot be
     read or is no certificate.
@@ -87,7 +87,10 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
         click.echo("– signed by the key in the certificate: compare its id, or name the key that you trust (--key)")
     echo_lines(f"✕ {problem}" for problem in problems)
     if not problems:
-        click.echo("✓ the certificate is valid" + (", and the files are those that it certifies" if run_dir else ""))
+        held = f", and {' and '.join(certificate.SUBJECTS)} are those that it certifies" if run_dir else ""
+        click.echo(f"✓ the certificate is valid{held}")
+        if run_dir:
+            click.echo("– the other files of the folder are not compared: `conformance report` makes them of these")
     sys.exit(1 if problems else 0)
 
 

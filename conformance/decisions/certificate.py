@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FILE: Final = "certificate.json"
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 PREDICATE: Final = "https://in-toto.io/attestation/test-result/v0.1"
-_SUBJECTS: Final = (runjson.FILE, JOURNAL)
+SUBJECTS: Final = (runjson.FILE, JOURNAL)
 _MAX_BYTES: Final = 16_000_000
 _ENCRYPTION_HINT: Final = "the password of an encrypted key is read from CONFORMANCE_KEY_PASSWORD"
 
@@ -93,7 +93,7 @@ def create_certificate(
         )
     signer, public = _signer(key, password)
     until = (date.fromisoformat(today) + timedelta(days=days)).isoformat()
-    digests = {name: _sha256(_read_file(directory / name)) for name in _SUBJECTS}
+    digests = {name: _sha256(_read_file(directory / name)) for name in SUBJECTS}
     statement = _statement(run, decision, digests, today=today, until=until, signer=public)
     envelope = Envelope(_canonical(statement), PAYLOAD_TYPE, {})
     envelope.sign(signer)
@@ -239,7 +239,7 @@ def lines(certificate: Certificate) -> Iterator[str]:
 
 def differences(certificate: Certificate, directory: Path) -> Iterator[str]:
     """The files of a run's folder that differ from the certificate, one line each."""
-    for name in _SUBJECTS:
+    for name in SUBJECTS:
         try:
             digest = _digest(directory / name)
         except UsageError as error:

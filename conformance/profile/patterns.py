@@ -42,7 +42,7 @@ def _slow_text(pattern: str) -> str:
     matcher = re.compile(pattern)
     for unit in _units(pattern):
         for length in _LENGTHS:
-            text = unit * length + "\0"
+            text: str = unit * length + "\0"
             began = time.thread_time()
             matcher.fullmatch(text)
             if time.thread_time() - began > _LONGEST_MATCH_S:

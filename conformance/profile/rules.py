@@ -66,10 +66,10 @@ def base_url_trouble(url: str) -> str:
     if trouble := url_trouble(url):
         return trouble
     parts = urlsplit(url)
-    if parts.query or parts.fragment or url.endswith(("?", "#")):
-        return f"{url!r} must have no query and no fragment"
     if parts.username is not None:
         return "the URL must hold no user name or password"
+    if parts.query or parts.fragment or url.endswith(("?", "#")):  # which may be a secret
+        return f"{re.split('[?#]', url)[0]!r} must stand alone: the URL has a query or a fragment"
     if re.search(r"%(?![0-9A-Fa-f]{2})", parts.path):
         return f"{url!r} must have no percent sign that escapes nothing: write %25 for one"
     if any(segment in (".", "..") for segment in unquote(parts.path).split("/")):
@@ -114,8 +114,8 @@ def proxy_trouble(url: str) -> str:
 
 
 def _mask_credentials(url: str) -> str:
-    """Without its user name and password."""
-    return re.sub(r"^([^/]*//|).*@", r"\1…@", url)
+    """Without its user name and password, and without its query or fragment."""
+    return re.sub(r"([?#]).+", r"\1…", re.sub(r"^([^/]*//|).*@", r"\1…@", url), flags=re.DOTALL)
 
 
 def _base_url(document: Document) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from conformance.core.errors import ConformanceError
+from conformance.core.errors import ConformanceError, UsageError
 from conformance.reference.app import PublicApp
 from conformance.reference.call import dumps
 from conformance.reference.control import control_app
@@ -89,7 +89,7 @@ class ReferenceServer:
         self.stop()
 
     def start(self) -> None:
-        """Returns once both ports answer. Raises ConformanceError where a port is not available."""
+        """Returns once both ports answer. Raises ConformanceError where they do not."""
         sockets = listen(self._host, self._ports)
         self.base_url, self.control_url = urls(sockets)
         hub = Hub(self._database, self._name)
@@ -116,7 +116,7 @@ def _as_sequence(value: str | Sequence[str] | None) -> Sequence[str]:
 
 
 def listen(host: str, ports: Sequence[int]) -> list[socket.socket]:
-    """Listening sockets. Raises ConformanceError where a port is not available."""
+    """Listening sockets. Raises UsageError where an address or a port is not available."""
     sockets: list[socket.socket] = []
     try:
         for port in ports:
@@ -142,9 +142,9 @@ def _bind(host: str, port: int) -> socket.socket:
         sock.bind((host, port))
     except OSError as error:
         sock.close()
-        raise ConformanceError(
-            f"port {port} is not available: {error.strerror}", where=host, hint="choose another one"
-        ) from error
+        subject = "the address" if isinstance(error, socket.gaierror) else f"port {port}"
+        message = f"{subject} is not available: {error.strerror}"
+        raise UsageError(message, where=host, hint="choose another one") from error
     sock.listen(2048)
     return sock
 

@@ -182,8 +182,15 @@ def test_serve_prints_its_addresses_and_ends_cleanly(desk: Desk) -> None:
 def test_serve_says_when_its_port_is_taken(desk: Desk) -> None:
     port = desk.service.base_url.rpartition(":")[2]
     done = desk.conformance("serve", "--port", port, "--control-port", "0")
-    assert done.code not in (0, 1)
+    assert done.code == 2
     assert port in done.one_line()
+
+
+@pytest.mark.parametrize(("option", "value"), [("--port", "99999"), ("--control-port", "-1"), ("--host", "999.9.9.9")])
+def test_serve_refuses_an_address_that_does_not_exist(desk: Desk, option: str, value: str) -> None:
+    """Which is a mistake in the command line, and no crash of the suite."""
+    done = desk.conformance("serve", "--port", "0", "--control-port", "0", option, value)
+    assert (done.code, value in done.err, "Traceback" in done.err) == (2, True, False), done.text
 
 
 def test_a_crash_of_a_command_is_one_line_and_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:

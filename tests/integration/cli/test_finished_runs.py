@@ -49,7 +49,7 @@ def test_a_whole_run_is_certified_and_verified(kept: Kept) -> None:
     assert "is conformant" in done.out
     assert (place / "badge.svg").read_text().startswith("<svg")
     done = kept.desk.conformance("verify", "cert.json", kept.whole, "--key", "public.pem")
-    assert (done.code, "the files are those" in done.out) == (0, True), done.text
+    assert (done.code, "run.json and journal.ndjson are those" in done.out) == (0, True), done.text
     done = kept.desk.conformance("verify", "cert.json")
     assert (done.code, "compare its id" in done.out) == (0, True), done.text
     done = kept.desk.conformance("verify", "cert.json", kept.good, "--key", "public.pem")

@@ -91,6 +91,19 @@ def test_what_is_no_base_url_is_refused(url: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "url", ["http://h?token=hunter2", "http://h/#hunter2", "http://u:hunter2@h/?a", "nowhere?hunter2"]
+)
+def test_what_may_be_a_secret_in_a_url_is_not_repeated(url: str, tmp_path: Path) -> None:
+    message = _complaint(tmp_path, HEAD.replace("http://127.0.0.1:8080", url))
+    assert "base_url: " in message and "hunter2" not in message
+
+
+def test_a_very_long_value_is_shown_in_part(tmp_path: Path) -> None:
+    message = _complaint(tmp_path, HEAD.replace("http://127.0.0.1:8080", "http://h" + "x" * 100_000))
+    assert "base_url: " in message and len(message) < 2_000 and "more characters" in message
+
+
+@pytest.mark.parametrize(
     ("stated", "message"),
     [
         ('"verifier"', "must be true or false or an array, not a string"),
