@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import unicodedata
 from collections.abc import Callable
 
@@ -11,6 +12,7 @@ from conformance.reference.policy import Policy, with_idempotency
 from conformance.reference.registry import fault
 
 _WORD = 0xFFFFFFFF
+_LARGEST_SINGLE = 3.4e38
 
 
 def _with_fingerprint(policy: Policy, text: Callable[[JsonValue], str]) -> Policy:
@@ -141,3 +143,32 @@ def joined_arrays(policy: Policy) -> Policy:
 )
 def compared_in_part(policy: Policy) -> Policy:
     return _with_fingerprint(policy, lambda body: canonical(body)[:4096])
+
+
+@fault(
+    "F992",
+    requirement="IDEM-4",
+    title="numbers of a payload are compared as floating-point numbers of 32 bits",
+    source="a binary form of amounts for which a float was enough in all tests",
+)
+def numbers_of_single_precision(policy: Policy) -> Policy:
+    def narrow(value: JsonValue) -> JsonValue:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST_SINGLE
+        return str(struct.unpack("f", struct.pack("f", value))[0]) if is_number else value
+
+    return _with_fingerprint(policy, lambda body: canonical(_map_leaves(body, narrow)))
+
+
+@fault(
+    "F993",
+    requirement="IDEM-4",
+    title="a member that is false is not in the payload of a key",
+    source="a serializer that omits falsy values, as `omitempty` of Go does",
+)
+def false_left_out(policy: Policy) -> Policy:
+    def shorten(value: JsonValue) -> JsonValue:
+        if isinstance(value, dict):
+            return {name: shorten(item) for name, item in value.items() if item is not False}
+        return [shorten(item) for item in value] if isinstance(value, list) else value
+
+    return _with_fingerprint(policy, lambda body: canonical(shorten(body)))

@@ -60,6 +60,26 @@ def deliveries_of_all(policy: Policy) -> Policy:
 
 
 @fault(
+    "F994",
+    requirement="TEN-2",
+    title="the list of deliveries holds those of all installations, each after a second and a half",
+    operations=("listInstallationWebhookDeliveries",),
+    source="a search index that a queue fills, and that is asked without the tenant",
+)
+def late_deliveries_of_all(policy: Policy) -> Policy:
+    late_s, most = 1.5, 2_000
+
+    def wrap(_inner: Handler) -> Handler:
+        def handler(call: Call, db: Connection) -> Answer:
+            indexed = webhooks.ALL_DELIVERIES.where(deliveries.c.created_at <= call.now - late_s).limit(most)
+            return webhooks.list_of(db.execute(indexed))
+
+        return handler
+
+    return with_handler(policy, "listInstallationWebhookDeliveries", wrap)
+
+
+@fault(
     "F446",
     requirement="TEN-2",
     title="readiness is that of the home installation for every key",
