@@ -87,8 +87,8 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
         click.echo("– signed by the key in the certificate: compare its id, or name the key that you trust (--key)")
     echo_lines(f"✕ {problem}" for problem in problems)
     if not problems:
-        held = f", and {' and '.join(certificate.SUBJECTS)} are those that it certifies" if run_dir else ""
-        click.echo(f"✓ the certificate is valid{held}")
+        addition = f", and {' and '.join(certificate.SUBJECTS)} are those that it certifies" if run_dir else ""
+        click.echo(f"✓ the certificate is valid{addition}")
         if run_dir:
             click.echo("– the other files of the folder are not compared: `conformance report` makes them of these")
     sys.exit(1 if problems else 0)

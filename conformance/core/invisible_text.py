@@ -1,4 +1,4 @@
-"""Characters of a text that nobody sees: reports leave them out, and secrets are looked for without them."""
+"""Invisible characters of a text: reports leave them out, and secrets are looked for without them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _LINES_DEPTH = 2
 _MAX_BYTES = 16_000_000
 _MAX_LINES = 2_000
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_SHOWN = 600
+_SIDE = 600
 """Characters of either end of a long text."""
 
 
@@ -72,8 +72,8 @@ def raise_first(problems: Iterable[Problem], document: Mapping[str, Any], path: 
 
 def _one_line(text: str) -> str:
     """Printable, and without the middle of a very long value, whose place is named anyway."""
-    if (further := len(text) - 2 * _SHOWN) > 0:
-        text = f"{text[:_SHOWN]}… ({further:,} more characters) …{text[-_SHOWN:]}"
+    if (excess := len(text) - 2 * _SIDE) > 0:
+        text = f"{text[:_SIDE]}… ({excess:,} more characters) …{text[-_SIDE:]}"
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 

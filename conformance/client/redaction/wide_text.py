@@ -1,4 +1,4 @@
-"""Texts between whose characters others stand that nobody sees, such as the NULs of UTF-16 read as single bytes."""
+"""Texts with invisible characters between the others, such as the NULs of UTF-16 that is read as single bytes."""
 
 from __future__ import annotations
 
