@@ -15,6 +15,7 @@ __all__ = [
     "request_builder",
     "response",
     "retry_after",
+    "send_errors",
     "sender",
     "throttle",
     "traffic",

@@ -12,6 +12,7 @@ __all__ = [
     "files",
     "gc_tuning",
     "interrupts",
+    "invisible_text",
     "json_pointer",
     "key_change",
     "law_facts",
