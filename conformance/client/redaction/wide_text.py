@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from conformance.core.invisible_text import PART, is_printable
+from conformance.core.invisible_text import PART, without_invisible_parts
 
 
 class WideText:
@@ -15,7 +15,7 @@ class WideText:
 
     def __init__(self, text: str) -> None:
         self._original = text
-        plain = text if is_printable(text) else PART.sub("", text)
+        plain = without_invisible_parts(text)
         self.text = plain if len(plain) < len(text) else ""
 
     def span(self, start: int, end: int) -> tuple[int, int]:

@@ -66,12 +66,16 @@ async def _transition_fact(runtime: Runtime, transition: Transition) -> Fact | N
     place = f"on {transition.fixture}" + "".join(f" after {name}" for name in transition.after)
     expected = f"200, since it leads to {transition.leads_to}" if transition.leads_to else str(transition.status)
     if may_be_replay(case, answer):
-        advice = "" if case.facts.bodies else _OTHER_BODY
-        return unsure(_transition_key(transition), f"{transition.operation} {place}: {_EQUAL}", advice)
+        return _equal_call(case, transition, f"{transition.operation} {place}")
     message = f"{transition.operation} {place} is answered {answer.summary} instead of {expected}"
     is_other_refusal = answer.is_refused and not transition.leads_to
     advice = f"status = {answer.status}" if is_other_refusal else "correct or remove the transition"
     return wrong(_transition_key(transition), message, advice)
+
+
+def _equal_call(case: Case, transition: Transition, description: str) -> Fact:
+    """Unsure, since the call may have been taken for an earlier one. It advises another body where none is stated."""
+    return unsure(_transition_key(transition), f"{description}: {_EQUAL}", "" if case.facts.bodies else _OTHER_BODY)
 
 
 async def _state_fact(runtime: Runtime, transition: Transition, members: Members) -> Fact | None:
@@ -90,8 +94,7 @@ async def _state_fact(runtime: Runtime, transition: Transition, members: Members
     if later_answer.ok == known_answer.ok:
         return None
     if may_be_replay(case, later_answer):
-        advice = "" if case.facts.bodies else _OTHER_BODY
-        return unsure(_transition_key(transition), f"{name} after {transition.operation}: {_EQUAL}", advice)
+        return _equal_call(case, transition, f"{name} after {transition.operation}")
     message = (
         f"after {transition.operation} on {transition.fixture}, {name} is answered {later_answer.summary}, "
         f"and {known_answer.summary} on {transition.leads_to}"
