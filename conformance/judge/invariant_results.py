@@ -16,7 +16,7 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from conformance.core.model import STATUSES, Exchange, Finding, Requirement, Result
-from conformance.core.outcomes import Level, Outcome
+from conformance.core.outcomes import JUDGED_OUTCOMES, Level, Outcome
 from conformance.judge.expectations import expectation
 from conformance.judge.invariants import SHAPE_CODE, UNREAD_CODE
 
@@ -264,7 +264,11 @@ def _unstated_answers(blank: Result, evidence: Evidence) -> Result:
 
 
 def _nothing_sent(blank: Result, results: Sequence[Result]) -> Result:
-    """Untested, or the common outcome of the operation's checks: a missing fact, or inapplicable."""
+    """Untested, or the common outcome of the operation's checks: a missing fact, or inapplicable.
+
+    A check that was judged by requests of other operations says nothing of why this one got none.
+    """
+    results = [r for r in results if r.outcome not in JUDGED_OUTCOMES]
     representative = next((r for r in results if r.outcome is Outcome.UNSTATED), results[0] if results else None)
     if hindered := next((r for r in results if r.outcome is Outcome.INCONCLUSIVE and r.message), None):
         return replace(blank, message=hindered.message, cause=hindered.cause)

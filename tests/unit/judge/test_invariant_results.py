@@ -179,6 +179,18 @@ def test_another_kind_is_not_explained() -> None:
             "ENV-2",
             [],
             [
+                result("a", Outcome.PASSED),
+                result("b", Outcome.UNSTATED, message="no path", fact="operations.x.path"),
+                result("c", Outcome.INAPPLICABLE, message="a further case"),
+            ],
+            Outcome.UNSTATED,
+            "no path",
+        ),
+        ("ENV-2", [], [result("a", Outcome.PASSED)], Outcome.UNTESTED, "nothing was sent"),
+        (
+            "ENV-2",
+            [],
+            [
                 result("a", Outcome.UNSTATED, message="no key", fact="credentials"),
                 result("b", Outcome.INCONCLUSIVE),
             ],
@@ -190,7 +202,10 @@ def test_another_kind_is_not_explained() -> None:
 def test_why_an_invariant_saw_nothing(
     name: str, seen: list[Exchange], results: list[Result], outcome: Outcome, message: str
 ) -> None:
-    """An unseen cell says why: nothing sent, no 200, no error, no fact; a fact names its key."""
+    """An unseen cell says why: nothing sent, no 200, no error, no fact; a fact names its key.
+
+    A check of the operation that passed with requests of other operations hides no missing fact.
+    """
     row = by_check(assemble(journal(seen, results)), f"invariant::{name}")
     assert (row.outcome, row.message) == (outcome, message)
     assert bool(row.fact) == (outcome is Outcome.UNSTATED)
