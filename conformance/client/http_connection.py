@@ -23,6 +23,10 @@ _CODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
 """The content codings that are decoded; a body in another one is left as it is."""
 _MAX_CODINGS: Final = 3
 """Maximum number of codings of a body that is decoded."""
+_MAX_MEMBERS: Final = 1000
+"""Maximum number of gzip members in a body: a program that compresses blocks makes one for each 64 KB."""
+_PIECE: Final = 4096
+"""Bytes that are inflated at once."""
 _WITHOUT_LENGTH: Final = frozenset({"CONNECT", "GET", "HEAD", "OPTIONS", "TRACE"})
 """A request of another method without content says so (RFC 9110 section 8.6)."""
 _HEAD: Final = re.compile(
@@ -99,33 +103,48 @@ def _encode_line(line: str) -> bytes:
 
 
 class Inflater:
-    """gzip (any number of members, RFC 1952 section 2.2) or deflate, with bounded output.
+    """gzip (several members, RFC 1952 section 2.2) or deflate, with bounded output.
 
     Deflate comes without its zlib header too, which receivers know (RFC 9110 section 8.4.1.2).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_output: int) -> None:
+        """Output beyond `max_output` bytes is discarded: of all codings of a body, since each may be a bomb."""
+        self._max_output = max_output
         self._stream = zlib.decompressobj(wbits=47)
-        self._started = False
+        self._members = 0
+        self._output_size = 0
 
     @property
     def complete(self) -> bool:
-        return self._stream.eof or not self._started
+        return self._stream.eof or not self._members
 
-    def feed(self, chunk: bytes, room: int) -> bytes:
-        """Inflates a chunk; output beyond `room` bytes is discarded. Raises zlib.error."""
-        output = b""
-        while chunk and len(output) < room:
-            if self._stream.eof:
-                if not chunk.startswith(b"\x1f"):
-                    break  # padding after the last member
-                self._stream = zlib.decompressobj(wbits=47)
-            if not self._started and not _has_header(chunk):
-                self._stream = zlib.decompressobj(wbits=-15)
-            self._started = True
-            output += self._stream.decompress(chunk, room - len(output))
-            chunk = self._stream.unused_data
-        return output
+    @property
+    def is_truncated(self) -> bool:
+        return self._output_size > self._max_output
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Inflates a chunk. Raises zlib.error, and MalformedAnswer where there is no end to the members."""
+        output = bytearray()
+        for start in range(0, len(chunk), _PIECE):  # zlib copies what comes after a member
+            piece = chunk[start : start + _PIECE]
+            while piece and not self.is_truncated:
+                if self._stream.eof and not piece.startswith(b"\x1f"):
+                    return bytes(output)  # padding after the last member
+                if self._stream.eof or not self._members:
+                    self._begin_member(piece)
+                inflated = self._stream.decompress(piece, self._max_output - self._output_size + 1)
+                output += inflated
+                self._output_size += len(inflated)
+                piece = self._stream.unused_data
+        return bytes(output)
+
+    def _begin_member(self, piece: bytes) -> None:
+        is_raw = not self._members and not _has_header(piece)
+        self._stream = zlib.decompressobj(wbits=-15 if is_raw else 47)
+        self._members += 1
+        if self._members > _MAX_MEMBERS:
+            raise MalformedAnswer(f"its body consists of more than {_MAX_MEMBERS} compressed members")
 
 
 def _has_header(chunk: bytes) -> bool:
@@ -147,6 +166,8 @@ class HttpConnection(asyncio.Protocol):
         self.is_reusable = False
         self.idle_since = 0.0
         """When the last answer was complete, by the clock of the event loop."""
+        self.is_lost_unanswered = False
+        """Whether the connection ended before the first byte of the answer that was waited for."""
         self._reset("")
 
     def _reset(self, method: str) -> None:
@@ -215,12 +236,13 @@ class HttpConnection(asyncio.Protocol):
         self._parser = None
         if self._answer is None or self._answer.done():
             return
+        began = bool(self._status or self._headers or self._head_size)
+        self.is_lost_unanswered = not began
         if error is None and not self._in_head and self._ends_with_connection():
             self._complete()
         elif error is not None:
             self._fail(error)
         else:
-            began = self._status or self._headers or self._head_size
             self._fail(ConnectionLost(f"the server closed the connection {'within' if began else 'without'} an answer"))
 
     def _ends_with_connection(self) -> bool:
@@ -251,21 +273,24 @@ class HttpConnection(asyncio.Protocol):
         codings = [word for word in words if word not in ("", "identity")]
         if len(codings) <= _MAX_CODINGS and _CODINGS.issuperset(codings):
             self._encoding = ", ".join(codings)
-            self._inflaters = [Inflater() for _ in codings]
+            self._inflaters = [Inflater(self._max_body) for _ in codings]
         if self._method in ("CONNECT", "HEAD"):  # no body follows (RFC 9112 section 6.3)
             self._complete()
 
     def on_body(self, chunk: bytes) -> None:
         if self._answer is None or self._answer.done():
             return
-        room = self._max_body - self._length + 1
         for inflater in self._inflaters:
-            chunk = inflater.feed(chunk, room)
-        chunk = chunk[:room]
+            chunk = inflater.feed(chunk)
+        chunk = chunk[: self._max_body - self._length + 1]
         self._body += chunk
         self._length += len(chunk)
-        if self._length > self._max_body:
+        if self._is_truncated:
             self._complete()
+
+    @property
+    def _is_truncated(self) -> bool:
+        return self._length > self._max_body or any(inflater.is_truncated for inflater in self._inflaters)
 
     def on_message_complete(self) -> None:
         if self._in_head or self._answer is None or self._answer.done():
@@ -278,7 +303,7 @@ class HttpConnection(asyncio.Protocol):
     def _complete(self) -> None:
         if self._answer is None or self._answer.done():
             return
-        truncated = self._length > self._max_body
+        truncated = self._is_truncated
         if not (truncated or all(inflater.complete for inflater in self._inflaters)):
             self._fail(MalformedAnswer(f"its {self._encoding} stream ends too early"))
             return

@@ -16,6 +16,9 @@ from conformance.client.http_connection import Headers, HttpConnection, Response
 
 _KEEP_S: Final = 4.0
 """How long an idle connection is kept: less than servers keep it, so that it is not closed while in use."""
+_DISTRUST_S: Final = 2.0
+"""How long no kept connection is used after one was closed while in use: a server may close them at any time
+(RFC 9112 section 9.5), and closes others then, too."""
 
 _HAPPY_EYEBALLS_S: Final = 0.25
 """The delay between the attempts to connect to the addresses of a name (RFC 8305 section 5)."""
@@ -41,16 +44,28 @@ class HttpPool:
         self._max_body = max_body
         self._idle: deque[HttpConnection] = deque()
         self._open: set[HttpConnection] = set()
+        self._distrusted_until = 0.0
 
     async def request(
-        self, method: str, target: str, headers: Headers, content: bytes | None, timeout_s: float
+        self,
+        method: str,
+        target: str,
+        headers: Headers,
+        content: bytes | None,
+        timeout_s: float,
+        *,
+        fresh: bool = False,
     ) -> Response:
-        """Sends one request, once. Raises OSError (TimeoutError among them), MalformedAnswer or MalformedRequest."""
+        """Sends one request, once; `fresh`: on a connection that no request was sent on before.
+
+        Raises OSError (TimeoutError among them), MalformedAnswer or MalformedRequest.
+        """
         raw = serialize(method, self._target_prefix + target, self._host, headers, content)
         loop = asyncio.get_running_loop()
         now = loop.time()
         until = now + timeout_s
-        connection = self._take(now - _KEEP_S)
+        connection = None if fresh else self._take(max(now - _KEEP_S, self._distrusted_until))
+        is_kept = connection is not None
         if connection is None:
             async with asyncio.timeout_at(until):
                 connection = await self.connect()
@@ -59,6 +74,8 @@ class HttpPool:
             response = await connection.exchange(method, raw, until - loop.time())
         finally:
             self._open.discard(connection)
+            if is_kept and connection.is_lost_unanswered:
+                self._distrusted_until = loop.time() + _DISTRUST_S
         if connection.is_reusable:
             connection.idle_since = loop.time()
             self._idle.append(connection)

@@ -24,7 +24,7 @@ from conformance.client.recorder import Recorder
 from conformance.client.redaction.learn import Guard
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request, Wire, repeatable
-from conformance.client.response import Answer
+from conformance.client.response import LAST_ATTEMPT, Answer
 from conformance.client.retry_after import retry_after_s
 from conformance.client.send_errors import BudgetExhausted, LimitPersists, TargetSilent
 from conformance.client.throttle import AdaptivePacer, ConcurrencyLimiter, Pacer, StartAllowance, start_allowance
@@ -146,7 +146,10 @@ class Sender:
         limited_count = trouble_count = challenges = 0
         first, is_lost, nonce, waited_s = "", False, "", 0.0
         while True:
-            answer = await self._send_once(request, purpose, first, nonce, deliberate=429 in accept_statuses)
+            is_fresh = is_lost or purpose == LAST_ATTEMPT
+            answer = await self._send_once(
+                request, purpose, first, nonce, deliberate=429 in accept_statuses, fresh=is_fresh
+            )
             if not first:
                 first = answer.id
                 self._gateway_troubles.append(answer.gateway_trouble)
@@ -262,9 +265,9 @@ class Sender:
                     await pace()
 
     async def _send_once(
-        self, request: Request, purpose: str, retry_of: str, nonce: str, *, deliberate: bool
+        self, request: Request, purpose: str, retry_of: str, nonce: str, *, deliberate: bool, fresh: bool
     ) -> Answer:
-        """`nonce`: for the proof, in place of the last one received.
+        """`nonce`: for the proof, in place of the last one received. `fresh`: on a new connection.
 
         `deliberate`: a 429 is provoked, and says nothing about the rate that the target accepts.
         """
@@ -280,7 +283,7 @@ class Sender:
                 if limit := self.limit_watch.lasting_limit(request):
                     raise LimitPersists(limit)
                 self.requests += 1
-                answer = await self._exchange(request, purpose, nonce)
+                answer = await self._exchange(request, purpose, nonce, fresh=fresh)
         await self._examine_silence(answer)
         self.limit_watch.note(answer, deliberate=deliberate)
         if not deliberate:
@@ -346,11 +349,11 @@ class Sender:
             wire = replace(wire, headers=headers)
         return wire, url
 
-    async def _exchange(self, request: Request, purpose: str, nonce: str) -> Answer:
+    async def _exchange(self, request: Request, purpose: str, nonce: str, *, fresh: bool = False) -> Answer:
         nonce = (nonce or self.nonce) if request.proof is not None else ""
         wire, url = self._serialize(request, nonce)
         at = self.elapsed_s
-        raw = await self._transport.send(wire)
+        raw = await self._transport.send(wire, fresh=fresh)
         self.key_uses.note(request, at, at + raw.duration_s)
         self._silent_count = self._silent_count + 1 if raw.status is None else 0
         if self._silent_count == _DEAD_AFTER:

@@ -62,8 +62,10 @@ class Transport:
     async def __aexit__(self, *_: object) -> None:
         await self.pool.aclose()
 
-    async def send(self, wire: Wire) -> RawAnswer:
+    async def send(self, wire: Wire, *, fresh: bool = False) -> RawAnswer:
         """One request, and its answer up to MAX_BODY bytes within the timeout. No behaviour of a target raises.
+
+        `fresh`: on a new connection. A target may close a kept one just when the request is sent.
 
         Raises RuntimeError for a wire that no client can write, and where this machine lacks resources to send it.
         """
@@ -72,7 +74,7 @@ class Transport:
         suite_headers = tuple(header for header in SUITE_HEADERS if header[0].lower() not in names)
         try:
             response = await self.pool.request(
-                wire.method, wire.target, (*suite_headers, *wire.headers), wire.content, self._timeout_s
+                wire.method, wire.target, (*suite_headers, *wire.headers), wire.content, self._timeout_s, fresh=fresh
             )
         except TimeoutError:
             trouble = f"no complete answer within {self._timeout_s:g} s"

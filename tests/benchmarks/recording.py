@@ -15,9 +15,9 @@ _kept: list[Wire] = []
 _send = Transport.send
 
 
-async def _keeping(self: Transport, wire: Wire) -> RawAnswer:
+async def _keeping(self: Transport, wire: Wire, *, fresh: bool = False) -> RawAnswer:
     _kept.append(wire)
-    return await _send(self, wire)
+    return await _send(self, wire, fresh=fresh)
 
 
 def main() -> None:

@@ -98,6 +98,8 @@ class Proxy:
 
     upstream: str
     behaviour: Behaviour = through
+    keep_s: float | None = None
+    """Seconds after the first answer at which a connection is closed without notice; None: it is kept."""
     url: str = ""
     requests: int = 0
     connections: int = 0
@@ -181,5 +183,8 @@ class Proxy:
             self.statuses[answer.status] = self.statuses.get(answer.status, 0) + 1
             writer.write(answer.written())
             await writer.drain()
+            if self.keep_s is not None:
+                await asyncio.sleep(self.keep_s)
+                return
             if "close" in ",".join(answer.all("Connection") + asked.all("Connection")).lower():
                 return

@@ -20,7 +20,7 @@ import pytest
 
 from tests.hostile.load.behaviours import at_most, by_chance, dropping, slow
 from tests.support.commands import REFERENCE, Desk, Done, run_json, shared_reference
-from tests.support.proxy import Behaviour, Proxy
+from tests.support.proxy import Behaviour, Proxy, through
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=0)]
 
@@ -60,9 +60,11 @@ class Loaded:
 
 
 @contextmanager
-def proxied(behaviour: Behaviour, path: Path) -> Iterator[tuple[Proxy, list[str]]]:
+def proxied(
+    behaviour: Behaviour, path: Path, keep_s: float | None = None
+) -> Iterator[tuple[Proxy, list[str]]]:
     service = shared_reference()
-    with Proxy(service.base_url, behaviour) as proxy:
+    with Proxy(service.base_url, behaviour, keep_s) as proxy:
         profile = Desk(Path(), service).target()
         profile[profile.index("--profile") + 1] = str(path)
         profile[profile.index("--base-url") + 1] = proxy.url
@@ -70,9 +72,14 @@ def proxied(behaviour: Behaviour, path: Path) -> Iterator[tuple[Proxy, list[str]
 
 
 def loaded(
-    place: Path, behaviour: Behaviour, record_property: Any, *given: object, profile: Path = REFERENCE
+    place: Path,
+    behaviour: Behaviour,
+    record_property: Any,
+    *given: object,
+    profile: Path = REFERENCE,
+    keep_s: float | None = None,
 ) -> Loaded:
-    with proxied(behaviour, profile) as (proxy, target):
+    with proxied(behaviour, profile, keep_s) as (proxy, target):
         started = time.monotonic()
         done = Desk(place, shared_reference()).conformance("run", *target, "--report-dir", "out", *given)
         took = time.monotonic() - started
@@ -132,6 +139,13 @@ def test_a_limit_that_asking_keeps_up_is_left_alone(tmp_path: Path, record_prope
     told = loaded(tmp_path, at_most(12, 0.5, refused_too=True), record_property, "-k", "check_rate_limit")
     told.is_undisturbed()
     assert any(result["requirement"] == "RATE-3" for result in told.run["results"])
+
+
+def test_a_kept_connection_may_end_at_any_time(tmp_path: Path, record_property: Any) -> None:
+    """A server that closes each one 3 ms after its answer, without a word, is not said to leave calls unanswered."""
+    told = loaded(tmp_path, through, record_property, "-k", SOME, keep_s=0.003)
+    told.is_undisturbed()
+    assert told.traffic["lost"] < 0.1 * told.traffic["requests"]
 
 
 @pytest.mark.parametrize("after_the_effect", [False, True], ids=["before", "after the effect"])

@@ -139,3 +139,36 @@ def test_connections_are_used_in_turn() -> None:
     bodies = asyncio.run(main())
     assert len(set(bodies[:3])) == 3
     assert bodies[3:] == bodies[:3]
+
+
+def test_a_server_may_close_a_kept_connection_at_any_time() -> None:
+    """After one that was closed while in use, others follow on new connections for a while (RFC 9112 section 9.5)."""
+    uses: list[int] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number = len(uses)
+        uses.append(0)
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while await reader.readuntil(b"\r\n\r\n") and not uses[number]:
+                uses[number] += 1
+                writer.write(OK)
+        writer.transport.abort()  # with the second request, before its answer
+
+    async def main() -> list[bool]:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        pool = HttpPool(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", 100)
+        answered = []
+        async with server:
+            await asyncio.gather(*(pool.request("GET", "/", (), None, 5) for _ in range(4)))
+            for fresh in (True, False, False, False, False, True):
+                try:
+                    await pool.request("GET", "/", (), None, 5, fresh=fresh)
+                    answered.append(True)
+                except OSError:
+                    answered.append(False)
+            await pool.aclose()
+            await asyncio.sleep(0.05)
+        return answered
+
+    assert asyncio.run(main()) == [True, False, True, True, True, True]
+    assert uses == [1] * 9

@@ -43,9 +43,9 @@ def test_a_waiting_request_goes_out_before_the_previous_answer_is_judged(through
     async def work(flow: Sender) -> None:
         send, record = flow._transport.send, flow._recorder.record
 
-        async def note_send(wire: Any) -> Any:
+        async def note_send(wire: Any, **options: Any) -> Any:
             events.append("sent")
-            return await send(wire)
+            return await send(wire, **options)
 
         def note_record(*arguments: Any) -> Any:
             events.append("judged")

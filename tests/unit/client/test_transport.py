@@ -254,6 +254,21 @@ def test_an_empty_body_is_empty_in_any_coding(scripted: Any, encoding: str) -> N
     assert (raws[0].status, raws[0].body) == (200, b"")
 
 
+def test_members_without_content_end_an_answer(scripted: Any, answer: Any) -> None:
+    """Ten thousand bytes may hold as many compressed members as take a minute to read: no loop of the run waits."""
+    content = gzip.compress(gzip.compress(b"") * 200_000, 9)
+    (raw,), _ = converse(scripted, lambda arrived: answer(body=content, Content_Encoding="gzip, gzip"))
+    assert raw.status is None and "compressed members" in raw.trouble
+    assert raw.duration_s < 2
+
+
+def test_what_a_coding_inflates_to_is_bounded(scripted: Any, answer: Any) -> None:
+    """Also where the next coding makes little of it."""
+    zeros = gzip.compress(b"{}") + bytes(40_000_000)
+    (raw,), _ = converse(scripted, lambda arrived: answer(body=gzip.compress(zeros), Content_Encoding="gzip, gzip"))
+    assert (raw.status, raw.body, raw.truncated) == (200, b"{}", True)
+
+
 def _bomb() -> bytes:
     """A gzip stream of some 30 KB that inflates to 30 MB."""
     packer = zlib.compressobj(9, wbits=31)
