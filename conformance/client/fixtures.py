@@ -9,6 +9,7 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter, deque
@@ -42,6 +43,7 @@ _HOSTED: Final = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBro
 
 _HEADERS: Final = (("Accept", "*/*"), ("Accept-Encoding", "gzip"), ("User-Agent", "commerce-conformance"))
 _NOT_THERE: Final = (404, 410)
+_USER: Final = re.compile(r"(?<=://)[^/?#]*@")
 
 oldest_fixture: ContextVar[float] = ContextVar("oldest_fixture")
 """When the oldest fixture of a request was asked for. Set to the present time before a request is arranged."""
@@ -258,20 +260,20 @@ class Fixtures:
         default = _HEADERS if body is None else (*_HEADERS, ("Content-Type", "application/json"))
         names = {name.lower() for name in own_headers}
         headers = (*(pair for pair in default if pair[0].lower() not in names), *own_headers.items())
-        problem = ""
+        problem, shown = "", f"{call.method} {_without_user(url)}"
         for attempt in range(_ATTEMPTS):
             await asyncio.sleep(0.1 * attempt)
             try:
                 response = await self._http.request(call.method, url, headers, content, HTTP_TIMEOUT_S)
             except (OSError, ValueError) as error:  # OSError: a time-out is one
-                problem = f"{call.method} {url}: {error or type(error).__name__}"
+                problem = f"{shown}: {error or type(error).__name__}"
                 continue
             status, text = response.status, response.body
             if response.truncated and 200 <= status < 300:
-                raise FixtureError(f"{call.method} {url} answered more than can be read", where=location)
+                raise FixtureError(f"{shown} answered more than can be read", where=location)
             if 200 <= status < 300:
-                return _json(text, f"{call.method} {url}", location) if text else {}
-            problem = f"{call.method} {url} answered {status}"
+                return _json(text, shown, location) if text else {}
+            problem = f"{shown} answered {status}"
             if status in _NOT_THERE:
                 raise ResourceMissing(problem, where=location)
             if status < 500 and status != 429:
@@ -331,6 +333,10 @@ def _kinds_of(profile: Profile, operations: Iterable[str]) -> frozenset[str]:
 
 def _remaining_note(fixture: Fixture) -> str:
     return "" if len(fixture.places) == len(fixture.values) else f" remaining of {len(fixture.values)}"
+
+
+def _without_user(url: str) -> str:
+    return _USER.sub("…@", url, count=1)
 
 
 def _key(fixture: Fixture) -> str:

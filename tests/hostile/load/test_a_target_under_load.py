@@ -60,9 +60,7 @@ class Loaded:
 
 
 @contextmanager
-def proxied(
-    behaviour: Behaviour, path: Path, keep_s: float | None = None
-) -> Iterator[tuple[Proxy, list[str]]]:
+def proxied(behaviour: Behaviour, path: Path, keep_s: float | None = None) -> Iterator[tuple[Proxy, list[str]]]:
     service = shared_reference()
     with Proxy(service.base_url, behaviour, keep_s) as proxy:
         profile = Desk(Path(), service).target()

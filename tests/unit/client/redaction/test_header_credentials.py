@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from conformance.client.redaction.header_credentials import AuthorizationForm
-from conformance.client.redaction.learn import Guard, secret_header_values
+from conformance.client.redaction.learn import Guard, secret_call_values
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -87,4 +89,14 @@ def test_a_scheme_in_a_stated_header_is_no_secret() -> None:
     """Of a test API's own Authorization header the key is one, with its scheme and without."""
     call = HttpCall("http://127.0.0.1:1/", headers={"Authorization": f"Commerce-Secret {KEY}"})
     profile = Profile("p", "http://127.0.0.1:1", Authorization(FORM), rate_limit=RateLimit(prepare=call))
-    assert set(secret_header_values(profile)) == {KEY, f"Commerce-Secret {KEY}"}
+    assert set(secret_call_values(profile)) == {("header", KEY), ("header", f"Commerce-Secret {KEY}")}
+
+
+def test_what_opens_a_test_api_is_secret() -> None:
+    """The user of its URL, as HTTP Basic writes it too, and what its query and its body name as a secret."""
+    url = f"http://owner:pass%20word@api.example:8080/carts?state=open&api_key={KEY}&sig={KEY}2&code={{id}}&key=cart#x"
+    call = HttpCall(url, json={"state": "open", "token": f"{KEY}3"})
+    profile = Profile("p", "http://127.0.0.1:1", Authorization(FORM), rate_limit=RateLimit(prepare=call))
+    basic = base64.b64encode(b"owner:pass word").decode()
+    found = {value for where, value in secret_call_values(profile) if where == "test API"}
+    assert found == {basic, "pass word", "pass%20word", KEY, f"{KEY}2", f"{KEY}3"}

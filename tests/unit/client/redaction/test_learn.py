@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from conformance.client.dpop import ProofKey
-from conformance.client.redaction.learn import Guard, guard_key
+from conformance.client.redaction.learn import Guard, guard_key, secrets_of
 from conformance.client.redaction.secrets import Secrets, clean_with_all
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -88,6 +88,39 @@ def test_a_name_of_a_secret_is_none(body: bytes) -> None:
     assert secrets.clean(f"{VALUE} has blanks in it, no token") == f"{VALUE} has blanks in it, no token"
 
 
+@pytest.mark.parametrize(
+    ("request_", "body"),
+    [
+        (IDENTITY, b'{"tokens": ["%s"]}'),
+        (IDENTITY, b'{"data": {"ticket": {"kind": "browser", "value": [{"text": "%s"}]}}}'),
+        (TOKEN, b'{"data": {"refresh": "%s"}}'),
+    ],
+)
+def test_what_stands_within_a_secret_is_one(request_: Request, body: bytes) -> None:
+    """A token may be an element of a list, or a member of an object."""
+    guard, secrets = guarded()
+    guard.note_answer(answered(request_, body.replace(b"%s", VALUE.encode())))
+    assert VALUE not in secrets.clean(f"echo {VALUE}")
+
+
+def test_a_cookie_is_a_secret_wherever_it_stands() -> None:
+    """The header is never written; a body may repeat its value."""
+    guard, secrets = guarded()
+    guard.note_answer(answered(IDENTITY, b"{}", ("Set-Cookie", f'sid="{VALUE}"; Path=/; HttpOnly')))
+    assert VALUE not in secrets.clean(f"echo {VALUE}")
+
+
+def test_a_header_of_any_length_fills_no_memory() -> None:
+    """A token has at most some thousand characters; what is longer is written nowhere, as its header's name says."""
+    guard, secrets = guarded()
+    guard.note_answer(answered(IDENTITY, b"{}", ("X-Auth-Token", VALUE * 1000)))
+    guard.note_answer(
+        answered(IDENTITY, b'{"tokens": [%s]}' % b",".join(b'"abcdefghijklmnop-%d"' % n for n in range(900)))
+    )
+    assert len(secrets.values) == 100
+    assert secrets.longest < 1000
+
+
 def test_a_target_that_hands_out_tokens_without_end_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many no more are learnt; what we send is still known."""
     monkeypatch.setattr("conformance.client.redaction.learn._MAX_TOKENS", 10)
@@ -103,7 +136,8 @@ def test_headers_that_the_profile_states_are_secrets_by_their_name() -> None:
     """An owner's test API has keys, too; what is no secret by its name is none."""
     call = HttpCall("http://127.0.0.1:1", headers={"Authorization": f"Bearer {VALUE}", "Accept-Language": "en-US-1234"})
     facts = {"getApiKeyIdentity": OperationFacts(headers={"X-Api-Key": VALUE[::-1]})}
-    _, secrets = guarded(replace(PROFILE, rate_limit=RateLimit(prepare=call), operations=facts))
+    profile = replace(PROFILE, rate_limit=RateLimit(prepare=call), operations=facts)
+    secrets = secrets_of(profile, load_contract(), {})
     assert secrets.clean(f"{VALUE} {VALUE[::-1]} en-US-1234") == "«credential:header» «credential:header» en-US-1234"
 
 
