@@ -72,6 +72,12 @@ async def the_headers_of_a_minimal_client_suffice(case: Case) -> None:
         raise case.violation(message, control, answer, expected="200")
 
 
+_ODD_HEADERS: Final = {
+    "Cookie": "theme",
+    "X-Forwarded-For": "unknown, _hidden, 2001:db8::1",
+    "traceparent": "00-xyz",
+    "Accept-Language": "*;q=x,,",
+}
 _REFUSING: Final = (
     "createInstallationWebhook",
     "listInstallationWebhookDeliveries",
@@ -89,35 +95,54 @@ _REFUSING: Final = (
 
 @check("ENV-1", on=_REFUSING)
 async def a_refusal_to_a_browser_is_judged(case: Case) -> None:
-    """A defective request with the headers of a browser is sent, so that the invariants judge its refusal too."""
+    """A defective request with the headers of a browser is sent, so that the invariants judge its refusal too.
+
+    A call that needs a body, a credential or a proof has none of them, nor a key: it may be refused for any of these.
+    """
     request = await case.arrange()
-    if case.operation.auth == "api_key":
+    if case.operation.has_body:
+        defective, defect = request.without_body().with_authorization().with_proof(None).with_key(None), "nothing else"
+    elif case.operation.auth == "api_key":
         defective, defect = request.with_authorization(), "no credential"
-    elif case.operation.has_body:
-        defective, defect = request.without_body(), "no body"
     elif case.operation.path_parameters:
         unknown = dict.fromkeys(case.operation.path_parameters, "no-such-resource-7f3a")
         defective, defect = request.with_path(**unknown), "an unknown id"
     else:
-        defective, defect = request.without_query("q"), "no search text"
-    browser = _as_browser(defective.with_fresh_key())
+        defective, defect = replace(request, query=()), "no parameter"
+    browser = _as_browser(defective)
     answer = await case.send_with_retry(browser, f"the headers of a browser, {defect}", request)
     expect_survival(case, "such a request", answer, oversize=False)
 
 
 @check("STA-1", on=("getApiKeyIdentity", "searchPublicProducts", "consumeHostedCheckoutBrowserTicket"))
-async def a_cookie_of_another_service_is_survived(case: Case) -> None:
-    """A cookie that is no pair of a name and a value gets a declared status."""
+async def odd_headers_are_survived(case: Case) -> None:
+    """Headers that a client or a proxy may add, with values that are not of their form, get a declared status."""
     request = await case.arrange()
-    odd = request.with_header("Cookie", "theme").with_fresh_key()
-    expect_survival(case, "an odd cookie", await case.send_with_retry(odd, "an odd cookie", request), oversize=False)
+    headers = tuple(pair for pair in request.headers if pair[0] not in _ODD_HEADERS)
+    odd = replace(request, headers=(*headers, *_ODD_HEADERS.items())).with_fresh_key()
+    answer = await case.send_with_retry(odd, "odd headers", request)
+    expect_survival(case, f"a request with odd values of {', '.join(_ODD_HEADERS)}", answer, oversize=False)
+
+
+@check("STA-1", on=("getApiKeyIdentity", "searchPublicProducts", "createInstallationWebhook"))
+async def another_media_type_is_never_answered(case: Case) -> None:
+    """A good request that accepts XML alone gets JSON, or a refusal with a declared status (Endpoints, rule 1).
+
+    RFC 9110, section 12.4.1, allows to disregard Accept.
+    """
+    request = (await case.arrange()).with_header("Accept", "application/xml")
+    answer = await case.send_with_retry(request, "Accept: application/xml", request)
+    expect_survival(case, "Accept: application/xml", answer, oversize=False)
 
 
 @check("STA-1", on="read")
 async def parameters_of_other_interfaces_are_survived(case: Case) -> None:
-    """Parameters that the interface does not declare, with values that none would take, get a declared status."""
+    """Parameters that the interface does not declare, with values that none would take, get a declared status.
+
+    So does a read that names the media type of a body which it has not.
+    """
     request = await case.arrange()
-    odd = request.with_query(**_PARAMETERS)
+    odd = request.with_query(**_PARAMETERS).with_header("Content-Type", "application/json")
     answer = await case.send_with_retry(odd, "undeclared parameters", request)
     expect_survival(case, "undeclared parameters", answer, oversize=False)
 

@@ -35,6 +35,8 @@ async def _send_in_state(case: Case, fixture_state: tuple[str, str] | None) -> A
     return answer
 
 
+_OF_AUTHORIZATION = (401, 403)
+"""Authentication failed, and insufficient scope (interface, Errors): the state of a resource is neither."""
 _STORE_LISTS = ("listPublicMerchantCategories", "listPublicMerchantProducts")
 
 
@@ -42,10 +44,10 @@ _STORE_LISTS = ("listPublicMerchantCategories", "listPublicMerchantProducts")
 async def a_store_of_every_state_is_listed(case: Case, fixture_state: tuple[str, str] | None) -> None:
     """A merchant in every state of the profile is listed, so that the invariants judge empty lists too.
 
-    A slug that one of the two lists of a store knows is not answered 404 by the other one.
+    A slug that one of the two lists of a store knows is answered neither 404 nor 401 or 403 by the other one.
     """
     answer = await _send_in_state(case, fixture_state)
-    if answer.status != 404:
+    if answer.status not in (*_OF_AUTHORIZATION, 404):
         return
     if answer.request.query:  # what is not found may be what the query names
         bare = await case.send(replace(answer.request, query=()), "the same slug without a query")
@@ -55,14 +57,21 @@ async def a_store_of_every_state_is_listed(case: Case, fixture_state: tuple[str,
     control = await case.send(replace(answer.request, operation=other), f"the same slug, {other.id}")
     if control.ok:
         raise case.violation(
-            f"a store that {other.id} knows was answered 404", control, answer, expected="200, with an empty list"
+            f"a store that {other.id} knows was answered {answer.status}",
+            control,
+            answer,
+            expected="200, with an empty list",
         )
 
 
-@check("ENV-2", on=("api-key read path",), cases=_states)
+@check("ERR-3", on=("api-key read path",), cases=_states)
 async def a_resource_of_every_state_is_read(case: Case, fixture_state: tuple[str, str] | None) -> None:
-    """A resource in every state of the profile is read, so that the invariants judge each kind of answer."""
-    await _send_in_state(case, fixture_state)
+    """A resource in no state is refused for its key, which reads others; the invariants judge each kind of answer."""
+    answer = await _send_in_state(case, fixture_state)
+    if answer.status in _OF_AUTHORIZATION:
+        control = await case.control(await case.arrange(), "another resource with the same key")
+        message = f"a resource in the state {'.'.join(fixture_state or ())} was answered {answer.status} to a good key"
+        raise case.violation(message, control, answer, expected="neither 401 nor 403")
 
 
 def _other_states(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str] | None]:

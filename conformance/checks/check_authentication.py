@@ -127,13 +127,13 @@ async def a_key_of_other_characters_is_refused(case: Case) -> None:
     )
 
 
-_PATTERNS = ("' OR '1'='1", "%")
-"""Texts that match any key where a key is pasted into a query, or compared as a pattern."""
+_PATTERNS = ("' OR '1'='1", "%", "*", "null", "undefined", "true", "0", "[]")
+"""Texts that match any key where a key is pasted into a query, or compared as a pattern or with an absent value."""
 
 
 @check("AUTH-1", on="getApiKeyIdentity")
 async def a_key_is_no_pattern(case: Case) -> None:
-    """A text that a query language may read as any key is not answered 200. A firewall may refuse it with 403."""
+    """A text that a query or a program may read as any key is not answered 200. A firewall may refuse it with 403."""
 
     async def refuse(request: Request) -> Answer:
         for text in _PATTERNS:

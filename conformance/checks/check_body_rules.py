@@ -308,9 +308,8 @@ async def the_size_of_a_body_is_counted_in_bytes(case: Case) -> None:
     _need_room(case, request, bodies.max_bytes // 2)
     fits = not is_against_schema(case, _fill(request, 2))
     case.require_case(fits, f"{case.operation.request_schema} takes no text as a further member")
-    text = f"more than {bodies.max_bytes} bytes, in letters of two bytes"
-    await _expect_400(case, request, _fill(request, bodies.max_bytes), text)
-    await case.reprove_control(request)
+    limit, text = bodies.max_bytes, f"more than {bodies.max_bytes} bytes, in letters of two bytes"
+    await case.share_control(lambda good: _expect_400(case, good, _fill(good, limit), text), "a body of more bytes")
 
 
 async def _expect_nested(case: Case, request: Request, depth: int) -> None:

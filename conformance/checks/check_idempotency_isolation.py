@@ -16,6 +16,7 @@ from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike, other_body
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.uuid_versions import level_of_version
 from conformance.client.request import Request, is_well_formed, malformed_key, new_key
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -27,7 +28,6 @@ from conformance.profile.model import Profile
 
 _OPERATIONS = ("api-key idempotent",)
 _SCOPED = ("scoped idempotent",)
-_USUAL_VERSION = 4
 _PAUSES_S = (0.2, 0.4, 0.8)
 _PAIRS = 3
 """Times that two calls are compared before a difference of theirs counts as one of the calls and not of the clock."""
@@ -192,9 +192,7 @@ async def every_well_formed_key_is_accepted(case: Case, make: Callable[[], str] 
         # what the first request named may have expired while a limit was waited for
         repeat = await case.send((await case.arrange()).with_key(make()), "another well-formed key")
         if not repeat.ok:
-            is_rare = idempotency.format == "uuid" and uuid.UUID(key).version != _USUAL_VERSION
-            level = Level.RECOMMENDED if is_rare else None  # a target may take those of one version only
-            message = "a well-formed idempotency key was refused"
+            message, level = "a well-formed idempotency key was refused", level_of_version(idempotency, key)
             raise case.violation(message, answer, repeat, expected="200", level=level)
     is_recorded = idempotency.format != "any" and not idempotency.other_format  # IDEM-13 judges it where it is stated
     if other := malformed_key(idempotency) if is_recorded else "":

@@ -14,6 +14,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.uuid_versions import level_of_version
 from conformance.client.pattern import covering_samples, sample, widths
 from conformance.client.request import Request, is_well_formed, malformed_key, new_key
 from conformance.client.response import Answer
@@ -87,7 +88,8 @@ async def a_key_of_the_stated_grammar_is_accepted(case: Case, make: Make) -> Non
         await case.control(request.with_fresh_key())
         if answer.status == 409:
             raise Inconclusive("a key that is so short was used before", answer)
-        raise case.violation("a key of the stated format was refused", answer, expected="200")
+        message, level = "a key of the stated format was refused", level_of_version(idempotency, key)
+        raise case.violation(message, answer, expected="200", level=level)
 
 
 def _after_comma(_: Idempotency) -> list[str]:

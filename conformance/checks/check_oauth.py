@@ -94,6 +94,10 @@ _DEFECTIVE_VERIFIERS: dict[str, _Defect] = {
     "challenge-as-verifier": challenge_of,
     "case-folded": str.swapcase,
     "extended": lambda verifier: verifier + "A",
+    "true": lambda verifier: True,
+    "zero": lambda verifier: 0,
+    "list": lambda verifier: [],
+    "object": lambda verifier: {},
 }
 _WITH_SPACE: dict[str, _Defect] = {
     "line-feed-at-its-end": lambda verifier: f"{verifier}\n",

@@ -120,7 +120,8 @@ async def page_size_bounds_every_page(case: Case, size: int) -> None:
 async def a_filter_narrows_the_result(case: Case, names: tuple[str, ...]) -> None:
     """Every item of a filtered result has the requested value, with two filters both.
 
-    With one filter the second page is read too; with both, whose result is short, a first page of the largest size.
+    With one filter the second page is read too, and another value is tried that an item has; with both filters, whose
+    result is short, a first page of the largest size.
     """
     search = case.profile.search
     values, places = {}, {}
@@ -143,6 +144,28 @@ async def a_filter_narrows_the_result(case: Case, names: tuple[str, ...]) -> Non
             raise case.violation(message, answer, further, expected=str(values[name]), observed=str(found))
     if not answer.data and len(names) == 1:  # with two filters the result may be empty
         await _expect_nothing_to_find(case, request, answer, names[0])
+    if len(names) == 1:
+        await _expect_other_value_narrows(case, request, names[0], places[names[0]])
+
+
+async def _expect_other_value_narrows(case: Case, request: Request, name: str, place: str) -> None:
+    """Violated where a value that an unfiltered item has, other than the stated one, lists items without it.
+
+    A warning for categories: one may hold others, and list their items.
+    """
+    stated = getattr(case.profile.search, name)
+    items = items_of(await case.good_answer())
+    found = [pointer.get(item, place) for item in items if pointer.has(item, place) and not suits(item, place, stated)]
+    other = next((value for value in found if isinstance(value, str) and value), None)
+    if other is None:
+        return
+    answer = await case.send_with_retry(request.with_query(**{name: other}), f"{name}={other}", request)
+    for item in items_of(answer) if answer.ok else ():
+        if not suits(item, place, other):
+            observed = str(pointer.get(item, place) if pointer.has(item, place) else None)
+            message = f"with another {name}, an item without it is listed"
+            level = Level.RECOMMENDED if name == "category" else None
+            raise case.violation(message, answer, expected=other, observed=observed, level=level)
 
 
 @check("SRCH-5", cases={name: name for name in FILTERS})

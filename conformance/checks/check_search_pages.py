@@ -259,7 +259,7 @@ def _ordered_size(profile: Profile) -> int:
 async def the_order_holds_with_a_filter(case: Case, sort: str) -> None:
     """The first page of a search with a stated filter is in the stated order too: all sorts together try each filter.
 
-    A filter that leaves items of one value only shows no order, and violates none.
+    So are two small pages. A filter that leaves items of one value only shows no order, and violates none.
     """
     case.need(sort, "search.sorts.NAME.by", "the member that a value of sort orders by is needed")
     search, sorts = case.profile.search, list(_sorts(case.profile, case.operation))
@@ -272,6 +272,22 @@ async def the_order_holds_with_a_filter(case: Case, sort: str) -> None:
         if answer.ok and items_of(answer):
             with suppress(Inconclusive):
                 _expect_order(case, sort, [answer])
+            with suppress(Inconclusive):
+                await _expect_order_beyond(case, sort, filtered, answer)
+
+
+async def _expect_order_beyond(case: Case, sort: str, request: Request, page: Answer) -> None:
+    """Violated where two small pages are not in order, of which the second differs from that part of a longer page.
+
+    What is sorted page by page does; a catalogue that changes meanwhile does, too, and keeps its order.
+    """
+    first, small = first_page(case.profile), max(page_sizes(case.profile)[0], _SMALL_PAGE)
+    second = await read_page(case, request, first + 1, small)
+    if not second.ok or items_of(second) == items_of(page)[small : 2 * small]:
+        return
+    head = await read_page(case, request, first, small)
+    if head.ok and not any(item in items_of(head) for item in items_of(second)):
+        _expect_order(case, sort, [head, second])
 
 
 @check("SRCH-9", cases=_sorts)
@@ -327,6 +343,7 @@ def _expect_order(case: Case, sort: str, filled: list[Answer]) -> None:
 
 
 _ORDERED_PAGES = 3
+_SMALL_PAGE = 3
 _READINGS = 4
 
 

@@ -112,3 +112,18 @@ def no_expectation(policy: Policy) -> Policy:
             raise Refusal("expectation", "The expectation cannot be met.")
 
     return with_stage(with_status(policy, "expectation", 417), look)
+
+
+@fault(
+    "X43",
+    requirement="STA-1",
+    title="a client that accepts XML alone is answered 406",
+    source="content negotiation: HttpMediaTypeNotAcceptableException of Spring, NotAcceptable of Django REST framework",
+)
+def not_acceptable(policy: Policy) -> Policy:
+    def look(call: Call) -> None:
+        accept = call.request.first_header(b"accept")
+        if accept and not any(part in accept for part in ("json", "*/*", "application/*")):
+            raise Refusal("not_acceptable", "No representation suits the header Accept.")
+
+    return with_stage(with_status(policy, "not_acceptable", 406), look)

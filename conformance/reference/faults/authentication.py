@@ -145,3 +145,17 @@ def last_character_of_a_key(policy: Policy) -> Policy:
         return require_active(CALLERS[names[0]] if names else None)
 
     return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "X41",
+    requirement="AUTH-1",
+    title="the key `null` is that of any caller",
+    source="clients that send the text of an absent value, and a service that looks a missing key up",
+)
+def null_is_a_key(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        values = call.request.header_values(b"authorization")
+        return CALLERS["full"] if values == ["Bearer null"] else policy.authenticate(call)
+
+    return evolve(policy, authenticate=authenticate)

@@ -224,3 +224,23 @@ def top_level_token(policy: Policy) -> Policy:
         return evolve(answer, value={names[name]: value for name, value in data.items() if name in names})
 
     return with_shape(policy, shaper, *_TOKEN)
+
+
+@fault(
+    "F995",
+    requirement="OA-2",
+    title="a verifier that is no text is not compared",
+    operations=_TOKEN,
+    source="a comparison that is skipped where the value has another type, as with `typeof verifier === 'string' &&`",
+)
+def verifier_of_another_type(policy: Policy) -> Policy:
+    def verifier(call: Call, code: Mapping[str, Any]) -> None:
+        if isinstance(call.body.get("codeVerifier"), str):
+            policy.oauth.grant["verifier"](call, code)
+
+    schema = policy.reading.schemas["exchangeOAuthToken"]
+    known = schema["properties"]["codeVerifier"]
+    other_type = {"not": {"type": ["string", "null"]}}
+    properties = {**schema["properties"], "codeVerifier": {"anyOf": [known, other_type]}}
+    schemas = {**policy.reading.schemas, "exchangeOAuthToken": {**schema, "properties": properties}}
+    return with_oauth(with_reading(policy, schemas=schemas), grant={**policy.oauth.grant, "verifier": verifier})

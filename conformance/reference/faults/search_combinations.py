@@ -225,3 +225,26 @@ def unbounded_sort(policy: Policy) -> Policy:
         return evolve(call, policy=with_search(call.policy, page_size_max=10_000)) if is_unbounded else call
 
     return _with_search(policy, change)
+
+
+@fault(
+    "X42",
+    requirement="SRCH-9",
+    title="with a category, the items of each page are sorted and not those of the result",
+    operations=_SEARCH,
+    source="a filter by a second index, whose page is sorted in memory",
+)
+def sorted_page_by_page(policy: Policy) -> Policy:
+    def wrap(original: Handler) -> Handler:
+        def search(call: Call, db: Connection) -> Answer:
+            parameters = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
+            if "category" not in parameters or not parameters.get("sort", "").startswith("price"):
+                return original(call, db)
+            answer = original(_with_parameter(call, "sort", "relevance"), db)
+            is_descending = parameters["sort"] == "price_desc"
+            items = sorted(answer.value["data"], key=lambda item: item["price"]["amount"], reverse=is_descending)
+            return evolve(answer, value={**answer.value, "data": items})
+
+        return search
+
+    return with_handler(policy, "searchPublicProducts", wrap)

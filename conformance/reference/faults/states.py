@@ -13,6 +13,7 @@ from conformance.reference.idempotency import address, find
 from conformance.reference.policy import (
     Handler,
     Policy,
+    before_work,
     evolve,
     with_handler,
     with_idempotency,
@@ -200,3 +201,19 @@ def ticket_forgotten(policy: Policy) -> Policy:
 )
 def revocation_forgotten(policy: Policy) -> Policy:
     return _forgotten(policy, "revokePublicCart", "quotePublicCart", "revoked")
+
+
+@fault(
+    "F998",
+    requirement="ERR-3",
+    title="an order that cannot be cancelled is answered 403",
+    operations=("getStorefrontOrderCancellationEligibility",),
+    source="a policy of resources that says `forbidden` for what a state rules out",
+)
+def ineligible_is_forbidden(policy: Policy) -> Policy:
+    def look(call: Call, db: Connection) -> None:
+        found = objects.get(db, call.resource[:100])
+        if found is not None and found.installation == call.installation and found.state == "ineligible":
+            raise Refusal("forbidden", "The order's state forbids this.")
+
+    return before_work(policy, look, "getStorefrontOrderCancellationEligibility")

@@ -110,6 +110,12 @@ def quoted_key(policy: Policy) -> Policy:
     return with_key_format(policy, f'"({uuid})"', any_case=True)
 
 
+@variant("V541", requirement="IDEM-13", title="a key is a UUID of version 4, and no other UUID is one")
+def random_uuids_only(policy: Policy) -> Policy:
+    uuid = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}"
+    return with_key_format(policy, uuid, any_case=True)
+
+
 @variant(
     "V318",
     requirement="IDEM-15",
