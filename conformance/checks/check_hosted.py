@@ -66,13 +66,25 @@ async def a_cookie_of_another_service_closes_no_session(case: Case) -> None:
 
 @check("HO-2", on=_HOSTED[:1])
 async def a_ticket_is_consumed_once(case: Case) -> None:
-    """Consuming a ticket again under a new key is refused, some time later too; binding where stated as single-use."""
+    """Consuming a ticket again under a new key is refused, some time later too; binding where stated as single-use.
+
+    So it is with every other valid body of the profile.
+    """
     declared = case.profile.hosted.tickets_single_use
     case.require_applicable(declared is not False, "the profile says that tickets may be used again")
     first = await case.first_call()
-    for pause_s in (0.0, LATER_S) if case.profile.limits.depth != "quick" else (0.0,):
+    arranger, is_quick = case.runtime.arranger, case.profile.limits.depth == "quick"
+    bodies = () if is_quick else case.facts.bodies
+    others = [await arranger.render_body(first.request, body) for body in bodies]
+    for pause_s, other_body in [
+        (0.0, None),
+        *((0.0, body) for body in others),
+        *(() if is_quick else ((LATER_S, None),)),
+    ]:
         await asyncio.sleep(pause_s)
-        second = await case.send(await another_call(case, first.request), "the same ticket again")
+        again = await another_call(case, first.request)
+        again = again if other_body is None else again.with_body(other_body)
+        second = await case.send(again, "the same ticket again")
         if not (second.is_refused and second.has_declared_status):
             level = Level.DECLARED if declared else Level.RECOMMENDED
             raise case.violation("a used ticket was not refused", first, second, expected="a declared 4xx", level=level)

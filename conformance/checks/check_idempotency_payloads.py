@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -172,6 +173,34 @@ async def what_answers_tell_apart_is_another_payload(case: Case, alter: Alter) -
             judge_payload(case, where, lone_answer, first, repeat, level=level)
             return
     case.require_case(False, "no answer shows such a difference of two requests")
+
+
+def _typed_leaves(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
+    """The first number or truth value of the body, with the text of it, which the schema does not allow there."""
+    schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
+    if schema is None:
+        return {}
+    validator = jsonschema_rs.validator_for(schema)
+    for where, leaf in pointer.leaves(body):
+        text = json.dumps(leaf) if isinstance(leaf, bool | int | float) else ""
+        if where and text and not validator.is_valid(pointer.replace(body, where, text)):
+            return {where.lstrip("/"): (where, text)}
+    return {}
+
+
+@check("IDEM-4", cases=_typed_leaves, rests_on=PLAIN_REPLAY)
+async def a_value_of_another_type_is_another_payload(case: Case, typed: tuple[str, str]) -> None:
+    """A number and its text make two payloads where the text is refused alone: 400 and 409 are right then."""
+    where, text = typed
+
+    async def change(request: Request) -> Request:
+        return request.with_body(pointer.replace(request.body, where, text))
+
+    first, repeat = await case.repeat_changed(change, f"{where} as a text, under the same key")
+    if repeat.ok:
+        lone_answer = await case.send(await change(await case.arrange()), f"{where} as a text, alone")
+        if not lone_answer.ok:  # else the target takes one for the other
+            judge_payload(case, where, lone_answer, first, repeat)
 
 
 def _change_at(where: str, alter: Alter) -> Callable[[Request], Awaitable[Request]]:

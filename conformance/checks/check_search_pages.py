@@ -55,11 +55,12 @@ _FEW_PAGES = 12
 """At least this many pages where the result is long enough, so that every boundary between pages is of some kind."""
 
 
-def _two_sizes(profile: Profile, items: int) -> tuple[int, ...]:
-    """A page size for about twelve pages, and the size after it."""
+def _small_sizes(profile: Profile, items: int) -> tuple[int, ...]:
+    """A page size for about twelve pages, the size after it, and one that leaves a single item for the last page."""
     smallest, largest = page_sizes(profile)[0], profile.search.page_size_max or 100
     size = max(smallest, -(-items // _FEW_PAGES))
-    return tuple(n for n in (size, size + 1) if n <= largest)
+    leaving_one = [n for n in range(size + 2, min(largest, items - 1) + 1) if items % n == 1]
+    return tuple(n for n in (size, size + 1, *leaving_one[:1]) if n <= largest)
 
 
 @check("SRCH-9")
@@ -75,7 +76,7 @@ async def the_stated_query_finds_items(case: Case) -> None:
 
 @check("SRCH-9", chain=True)
 async def all_pages_together_hold_every_item_once(case: Case) -> None:
-    """Over all pages of three page sizes no item is lost, and none comes twice."""
+    """Over all pages of four page sizes, one with a single item on its last page, no item is lost or comes twice."""
     need_stable_order(case)
     request = await case.arrange()
     size = largest_page_size(case.profile)
@@ -87,7 +88,7 @@ async def all_pages_together_hold_every_item_once(case: Case) -> None:
         await expect_unchanged_whole(case, request, size, whole)
         message = f"over all pages of pageSize {size} an item comes twice"
         raise case.violation(message, *whole[:2], expected="each item once", observed=join_values(repeated))
-    for small in _two_sizes(case.profile, len(ids)):
+    for small in _small_sizes(case.profile, len(ids)):
         pages = await read_all(case, request, small)
         found = ids_of_pages(case, pages)
         if sorted(found) == sorted(set(ids)):

@@ -248,3 +248,25 @@ def sorted_page_by_page(policy: Policy) -> Policy:
         return search
 
     return with_handler(policy, "searchPublicProducts", wrap)
+
+
+@fault(
+    "X46",
+    requirement="SRCH-9",
+    title="a last page that would hold a single item is empty",
+    operations=_SEARCH,
+    source="`while (offset < total - 1)` in a loop over pages",
+)
+def single_item_lost(policy: Policy) -> Policy:
+    def wrap(original: Handler) -> Handler:
+        def search(call: Call, db: Connection) -> Answer:
+            answer = original(call, db)
+            parameters = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
+            is_later = parameters.get("page") not in ("0", "1") and parameters.get("pageSize") != "1"
+            if is_later and len(answer.value["data"]) == 1:
+                return evolve(answer, value={**answer.value, "data": []})
+            return answer
+
+        return search
+
+    return with_handler(policy, "searchPublicProducts", wrap)

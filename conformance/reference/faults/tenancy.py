@@ -80,6 +80,27 @@ def late_deliveries_of_all(policy: Policy) -> Policy:
 
 
 @fault(
+    "X47",
+    requirement="TEN-2",
+    title="the list of deliveries holds the last one of any installation too",
+    operations=("listInstallationWebhookDeliveries",),
+    source="a cache of the last delivery, without the tenant in its key",
+)
+def last_delivery_of_any(policy: Policy) -> Policy:
+    def wrap(_inner: Handler) -> Handler:
+        def handler(call: Call, db: Connection) -> Answer:
+            last = select(deliveries.c.id).order_by(deliveries.c.created_at.desc()).limit(1).scalar_subquery()
+            condition = or_(deliveries.c.installation == call.installation, deliveries.c.id == last)
+            return webhooks.list_of(
+                db.execute(select(deliveries).where(condition).order_by(deliveries.c.created_at.desc()).limit(50))
+            )
+
+        return handler
+
+    return with_handler(policy, "listInstallationWebhookDeliveries", wrap)
+
+
+@fault(
     "F446",
     requirement="TEN-2",
     title="readiness is that of the home installation for every key",
