@@ -73,18 +73,13 @@ async def a_ticket_is_consumed_once(case: Case) -> None:
     declared = case.profile.hosted.tickets_single_use
     case.require_applicable(declared is not False, "the profile says that tickets may be used again")
     first = await case.first_call()
-    arranger, is_quick = case.runtime.arranger, case.profile.limits.depth == "quick"
+    is_quick = case.profile.limits.depth == "quick"
     bodies = () if is_quick else case.facts.bodies
-    others = [await arranger.render_body(first.request, body) for body in bodies]
-    for pause_s, other_body in [
-        (0.0, None),
-        *((0.0, body) for body in others),
-        *(() if is_quick else ((LATER_S, None),)),
-    ]:
+    others = [(0.0, await case.runtime.arranger.render_body(first.request, body)) for body in bodies]
+    for pause_s, body in ((0.0, None), *others, *(() if is_quick else ((LATER_S, None),))):
         await asyncio.sleep(pause_s)
-        again = await another_call(case, first.request)
-        again = again if other_body is None else again.with_body(other_body)
-        second = await case.send(again, "the same ticket again")
+        call = await another_call(case, first.request)
+        second = await case.send(call if body is None else call.with_body(body), "the same ticket again")
         if not (second.is_refused and second.has_declared_status):
             level = Level.DECLARED if declared else Level.RECOMMENDED
             raise case.violation("a used ticket was not refused", first, second, expected="a declared 4xx", level=level)

@@ -260,20 +260,20 @@ class Fixtures:
         default = _HEADERS if body is None else (*_HEADERS, ("Content-Type", "application/json"))
         names = {name.lower() for name in own_headers}
         headers = (*(pair for pair in default if pair[0].lower() not in names), *own_headers.items())
-        problem, shown = "", f"{call.method} {_without_user(url)}"
+        problem, address = "", f"{call.method} {_without_user(url)}"
         for attempt in range(_ATTEMPTS):
             await asyncio.sleep(0.1 * attempt)
             try:
                 response = await self._http.request(call.method, url, headers, content, HTTP_TIMEOUT_S)
             except (OSError, ValueError) as error:  # OSError: a time-out is one
-                problem = f"{shown}: {error or type(error).__name__}"
+                problem = f"{address}: {error or type(error).__name__}"
                 continue
             status, text = response.status, response.body
             if response.truncated and 200 <= status < 300:
-                raise FixtureError(f"{shown} answered more than can be read", where=location)
+                raise FixtureError(f"{address} answered more than can be read", where=location)
             if 200 <= status < 300:
-                return _json(text, shown, location) if text else {}
-            problem = f"{shown} answered {status}"
+                return _json(text, address, location) if text else {}
+            problem = f"{address} answered {status}"
             if status in _NOT_THERE:
                 raise ResourceMissing(problem, where=location)
             if status < 500 and status != 429:

@@ -143,16 +143,13 @@ class Sender:
         read-only run must not send.
         """
         patience = self._limits.patience_s if patience_s is None else patience_s
-        limited_count = trouble_count = challenges = 0
-        first, is_lost, nonce, waited_s = "", False, "", 0.0
+        limited_count, trouble_count, challenges, first, is_lost, nonce, waited_s = 0, 0, 0, "", False, "", 0.0
         while True:
-            is_fresh = is_lost or purpose == LAST_ATTEMPT
-            answer = await self._send_once(
-                request, purpose, first, nonce, deliberate=429 in accept_statuses, fresh=is_fresh
-            )
+            deliberate, fresh = 429 in accept_statuses, is_lost or purpose == LAST_ATTEMPT
+            answer = await self._send_once(request, purpose, first, nonce, deliberate=deliberate, fresh=fresh)
             if not first:
-                first = answer.id
                 self._gateway_troubles.append(answer.gateway_trouble)
+            first = first or answer.id
             if answer.status == 429 and 429 not in accept_statuses:
                 limited_count += 1
                 reason, wait = "429", self._back_off(answer, limited_count)
