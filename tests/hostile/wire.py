@@ -163,8 +163,10 @@ class Talk:
 
 
 async def _answer(reader: asyncio.StreamReader) -> tuple[Answered, bool]:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    first, *lines = head.strip().split("\r\n")
+    first = "HTTP/1.1 100"
+    while first[9:11] == "10":  # an interim answer: another one follows
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        first, *lines = head.strip().split("\r\n")
     pairs = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
     known = {name.lower(): value for name, value in pairs}
     if known.get("transfer-encoding") == "chunked":

@@ -79,8 +79,10 @@ async def through(asked: Message, forward: Forward, _: int) -> Message | None:
 
 async def read(reader: asyncio.StreamReader, *, answer_to: str = "") -> Message:
     """One message. `answer_to` is the method of the request that it answers."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    first, *lines = head.split(b"\r\n")[:-2]
+    first = b"HTTP/1.1 100"
+    while first.startswith(b"HTTP/1.1 10"):  # an interim answer: another one follows
+        head = await reader.readuntil(b"\r\n\r\n")
+        first, *lines = head.split(b"\r\n")[:-2]
     headers = tuple((name, value.strip()) for name, _, value in (line.partition(b":") for line in lines))
     told = {name.lower(): value for name, value in headers}
     if told.get(b"transfer-encoding", b"").lower() == b"chunked":
