@@ -247,6 +247,7 @@ def _assemble_and_report(session: pytest.Session, run_session: Session, stop_rea
         try:
             if worker_shares := session.config.pluginmanager.getplugin("conformance-sharing"):
                 worker_shares.end_workers(stop_reason)
+                stop_reason = stop_reason or worker_shares.crash
             run_session.join_workers()
         finally:
             run_session.finish(stop_reason)

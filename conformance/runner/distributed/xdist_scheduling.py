@@ -113,6 +113,8 @@ class WorkerShares:
         """The worker's number from 0, by gateway id."""
         self._nodes: list[WorkerController] = []
         """The running workers."""
+        self.crash = ""
+        """Which worker ended before its work was done; empty if all did it."""
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         run_session = self._session
@@ -152,8 +154,8 @@ class WorkerShares:
         if error and error != _INTERRUPTED:
             from conformance.runner.items import ending_key
 
-            error_text = " ".join(str(error).split())
-            self._config.stash[ending_key].fail(f"the suite erred: worker {node.gateway.id} ended: {error_text}")
+            self.crash = f"worker {node.gateway.id} ended: {' '.join(str(error).split())}"
+            self._config.stash[ending_key].fail(f"the suite erred: {self.crash}")
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> SharedScheduling:
         return SharedScheduling(config, log, self._write_head, self._worker_numbers)

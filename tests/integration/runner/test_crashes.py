@@ -149,6 +149,9 @@ def test_a_worker_that_is_killed_makes_the_run_the_suites_trouble(desk: Desk) ->
     assert process.returncode == 5, out + err
     assert "gw1" in err
     assert not list((desk.place / "out").glob("journal-*"))
+    run = run_json(desk.place / "out")
+    assert not run["complete"]
+    assert run["interrupted"].startswith("worker gw1 ended")
 
 
 def worker_with(path: Path, parent: int) -> int:
