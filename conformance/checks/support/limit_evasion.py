@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Final
 
 from conformance.checks.support.authorization_forms import other_spellings, with_form
@@ -11,11 +12,13 @@ from conformance.checks.support.bursts import LIMITED_STATUSES, Burst, measure
 from conformance.checks.support.case import Case
 from conformance.checks.support.separate_counts import BY_CALLER
 from conformance.client.request import Request
+from conformance.profile.behavior import RateLimit
 
 _ADDRESS_HEADERS: Final = ("X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP")
 _USER_AGENT: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:{number}.0) Gecko/20100101 Firefox/{number}.0"
-_REQUESTS: Final = 10
-"""In each form: with what has passed before, more than a limit below that number allows."""
+_LEAST: Final = 10
+_MOST: Final = 100
+"""Requests in each form: with what has passed before, more than the limit allows."""
 
 
 def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
@@ -28,14 +31,20 @@ def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
     """
     if case.profile.rate_limit.per not in BY_CALLER or not request.credential:
         return {}
-    numbers = range(1, _REQUESTS + 1)
+    count = _request_count(case.profile.rate_limit)
+    numbers = range(1, count + 1)
     clients = {"as from other addresses and clients": tuple(_from_client(request, number) for number in numbers)}
     if case.profile.limits.depth == "quick":
         return clients
     queries = {"with other queries": tuple(request.with_query(n=str(number)) for number in numbers)}
-    spellings = other_spellings(case.profile.authorization, 2 * _REQUESTS)
+    spellings = other_spellings(case.profile.authorization, 2 * count)
     spelled = {"in other spellings of its scheme": tuple(with_form(case, request, form) for form in spellings)}
     return (spelled if spellings else {}) | clients | queries
+
+
+def _request_count(facts: RateLimit) -> int:
+    needed = ceil((facts.limit or 0) * facts.tolerance)
+    return min(max(_LEAST, needed), _MOST, max(_LEAST, facts.max_requests))
 
 
 def _from_client(request: Request, number: int) -> Request:

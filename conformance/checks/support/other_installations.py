@@ -88,7 +88,8 @@ def _nameless(answer: Answer) -> Any:
 class Views:
     """What two installations are shown under one id, before and after a change by the first.
 
-    An id that is a number may name an object of each. That both answers change in the same way says that it names one.
+    An id that is a number may name an object of each. That both answers change in the same way says that it names one,
+    and so does what is shown to the second one after the change alone, as to the owner.
     """
 
     case: Case
@@ -98,19 +99,21 @@ class Views:
 
     @classmethod
     async def watch(cls, case: Case, read: Request, owner: str) -> Views | None:
-        """None where an id is no number, or where not both are shown the same; `read` is that of the second one."""
+        """None where an id is no number, or where both are shown different objects; `read` is that of the second one."""
         if all(map(is_distinctive, read.path.values())):
             return None
         reads = (case.as_credential(read, owner), read)
-        before = await _views(case, reads)
-        return cls(case, reads, before) if all(answer.ok for answer in before) and are_alike(case, *before) else None
+        first, second = await _views(case, reads)
+        is_of_interest = first.ok and (second.is_refused or (second.ok and are_alike(case, first, second)))
+        return cls(case, reads, (first, second)) if is_of_interest else None
 
     async def change_of_both(self) -> Answer | None:
         """The second one's answer that shows the owner's change; None where not both show one. A copy may be older."""
         for pause_s in (0.0, *_PAUSES_S):
             await asyncio.sleep(pause_s)
             first, second = await _views(self.case, self.reads)
-            if first.ok and not are_alike(self.case, self.before[0], first) and are_alike(self.case, first, second):
+            is_new = self.before[1].is_refused or not are_alike(self.case, self.before[0], first)
+            if first.ok and second.ok and is_new and are_alike(self.case, first, second):
                 return second
         return None
 

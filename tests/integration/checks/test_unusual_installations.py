@@ -103,8 +103,13 @@ _REQUESTED = {
     "orders of no installation": Outcome.FAILED,
     "numbers of each installation": Outcome.INCONCLUSIVE,
     "an own order is changed at the same time": Outcome.INCONCLUSIVE,
+    "an own order of that number is made at the same time": Outcome.INCONCLUSIVE,
+    "shows changed orders to all": Outcome.FAILED,
     "refuses": Outcome.PASSED,
 }
+
+
+_HIDING = ["refuses", "shows changed orders to all", "an own order of that number is made at the same time"]
 
 
 @pytest.mark.parametrize("service", _REQUESTED)
@@ -120,9 +125,13 @@ def test_a_change_that_both_are_shown_is_one_of_the_same_order(judged: Any, answ
                 changed.add(("A", number))
             changed.add((owner, number))
             return bytes(answer(200, {"data": {}}))
-        if service == "refuses" and owner == "A" and int(number) >= 50:
+        is_made = service.startswith("an own order of that number") and number == min(
+            n for _, n in changed or {("", "")}
+        )
+        is_open = service == "shows changed orders to all" and ("B", number) in changed
+        if owner == "A" and int(number) >= 50 and service in _HIDING and not (is_made or is_open):
             return bytes(answer(404, {"code": "c", "message": "m"}))
-        owners = "AB" if service == "orders of no installation" else owner
+        owners = "AB" if service in ("orders of no installation", "shows changed orders to all") else owner
         return bytes(answer(200, {"data": {"eligible": not any((name, number) in changed for name in owners)}}))
 
     def orders(start: int) -> Any:

@@ -66,6 +66,23 @@ def test_the_forms_of_a_limited_request(
     assert result.outcome is Outcome.PASSED, result.message
 
 
+@pytest.mark.parametrize(
+    ("limit", "max_requests", "count"), [(None, 200, 10), (5, 200, 10), (40, 200, 60), (500, 200, 100), (40, 50, 50)]
+)
+def test_a_form_exceeds_the_stated_limit(
+    judged: Any, answer: Any, limit: int | None, max_requests: int, count: int
+) -> None:
+    """So that a budget of its own shows; a hundred requests are the most, and what the profile allows."""
+
+    async def law(case: Case) -> None:
+        forms = forms_of(case, (await case.good_answer()).request)
+        assert {len(requests) for requests in forms.values()} == {count}
+
+    facts = RateLimit(per="key", limit=limit, window_s=1.0, tolerance=1.5, max_requests=max_requests)
+    result, _ = judged(lambda _: answer(200, {"data": {}}), law, IDENTITY, rate_limit=facts)
+    assert result.outcome is Outcome.PASSED, result.message
+
+
 def test_each_request_of_a_form_differs(judged: Any, answer: Any) -> None:
     """A bucket for each value of a header, or of the query, would let all of them pass."""
 
