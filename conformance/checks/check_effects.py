@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import contract_breaks
@@ -13,6 +16,8 @@ from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 
 _OPERATIONS = ("api-key idempotent",)
+_WRONG: tuple[object, ...] = (7, "x", [])
+"""Of any type, one of these is of another."""
 
 
 @check("SCO-4", on=_OPERATIONS, cases={"401": "no key", "401-spent": "a revoked key", "403": "a key without the scope"})
@@ -48,19 +53,43 @@ async def a_bad_request_has_no_effect(case: Case) -> None:
     await expect_no_effect(case, request, Request.without_body, "a write without its body")
 
 
+Break = tuple[str, Callable[[Request], Request]]
+"""Where a body breaks its schema, and the change that does it."""
+
+
 @check("BODY-8")
 async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
-    """The members before the one that breaks the schema are not applied either."""
+    """The members before the one that breaks the schema are not applied either.
+
+    A member that holds what the call is about, such as a ticket, comes last: without it nothing could be carried out.
+    """
     breaks = [schema_break for schema_break in contract_breaks(case.profile, case.operation).values() if schema_break]
     schema = case.operation.request_schema
     case.need(schema in case.profile.schemas.by_name, f"schemas.{schema}", "a schema of the body is needed")
     request = await case.arrange()
-    for where, change in reversed(breaks):
+    held = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
+    found = [item for item in reversed(breaks) if pointer.has(request.body, item[0])]
+    about = [item for item in found if pointer.get(request.body, item[0]) in held]
+    for where, change in [*(item for item in found if item not in about), *_optional_breaks(case, request), *about]:
         bad = change(request)
         if pointer.has(bad.body, where) and case.runtime.validators.problem(schema, bad.document):
             await expect_no_effect(case, request, change, f"a write that breaks {schema} at {where}")
             return
     case.require_case(False, f"{schema} types no member of the body")
+
+
+def _optional_breaks(case: Case, request: Request) -> Iterator[Break]:
+    """The members that the schema names and the body has not, each with values of which one may be of a wrong type."""
+    schema = case.profile.schemas.by_name[case.operation.request_schema]
+    members = schema.get("properties") if isinstance(schema, Mapping) else None
+    if isinstance(request.body, dict) and isinstance(members, Mapping):
+        for name in [name for name in members if name not in request.body]:
+            for wrong in _WRONG:
+                yield pointer.join(name), partial(_with_member, name, wrong)
+
+
+def _with_member(name: str, value: object, request: Request) -> Request:
+    return request.with_body({**request.body, name: value})
 
 
 @check("IDEM-2", rests_on=PLAIN_REPLAY, shares="replays")
