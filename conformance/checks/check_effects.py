@@ -67,10 +67,14 @@ async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
     schema = case.operation.request_schema
     case.need(schema in case.profile.schemas.by_name, f"schemas.{schema}", "a schema of the body is needed")
     request = await case.arrange()
-    held = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
+    subjects = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
     found = [item for item in reversed(breaks) if pointer.has(request.body, item[0])]
-    about = [item for item in found if pointer.get(request.body, item[0]) in held]
-    for where, change in [*(item for item in found if item not in about), *_optional_breaks(case, request), *about]:
+    last_breaks = [item for item in found if pointer.get(request.body, item[0]) in subjects]
+    for where, change in [
+        *(item for item in found if item not in last_breaks),
+        *_optional_breaks(case, request),
+        *last_breaks,
+    ]:
         bad = change(request)
         if pointer.has(bad.body, where) and case.runtime.validators.problem(schema, bad.document):
             await expect_no_effect(case, request, change, f"a write that breaks {schema} at {where}")
