@@ -73,7 +73,8 @@ def test_a_service_may_trim_all_texts(judged: Any, answer: Any, reads: str) -> N
     def script(arrived: Any) -> bytes:
         if arrived.target == "/codes":
             return bytes(answer(200, {"code": arrived.json["challenge"]}))
-        verifier = arrived.json.get("verifier") or ""
+        stated = arrived.json.get("verifier")
+        verifier = stated if isinstance(stated, str) else ""
         digest = hashlib.sha256((verifier.strip() if reads == "trimmed" else verifier).encode()).digest()
         good = base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == arrived.json["code"] or reads == "nothing"
         return bytes(answer(200 if good else 400, {"data": {}} if good else {"error": "no"}))
