@@ -18,7 +18,7 @@ from typing import IO, Any, Final, cast
 
 import ijson
 
-from conformance.client.traffic.nesting import NestingGuard
+from conformance.client.traffic.nesting import EntryLimitError, NestingGuard
 from conformance.client.traffic.observation import Headers, Observation, header
 from conformance.core.errors import UsageError
 from conformance.core.observed_traffic import TRUNCATED
@@ -47,7 +47,11 @@ def read_har(file: BufferedReader, where: str) -> Iterator[Observation | str]:
         stream = NestingGuard(_without_bom(file, where))
         for entry in ijson.items(stream, "log.entries.item", use_float=True, buf_size=_BUFFER):
             count += 1
+            stream.begin_entry()
             yield reader.read(entry)
+    except EntryLimitError as error:
+        hint = _read_before(count) or "an entry is one exchange, with its bodies"
+        raise UsageError(f"is {error}{_after(count)}", where=where, hint=hint) from None
     except NestingLimitError as error:
         hint = _read_before(count) or "a recorder nests some ten levels"
         raise UsageError(f"is {error}{_after(count)}", where=where, hint=hint) from None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.client.traffic.nesting import NestingGuard
+from conformance.client.traffic.nesting import EntryLimitError, NestingGuard
 from conformance.core.strict_json import MAX_DEPTH, NestingLimitError
 
 
@@ -40,3 +40,16 @@ def test_brackets_in_strings_are_text(text: str, size: int) -> None:
 def test_siblings_do_not_count() -> None:
     written = json.dumps([[{}]] * 5000).encode()
     assert read_all(written, 1000) == written
+
+
+def test_an_entry_is_bounded_and_many_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parser holds all of an entry: its bytes count, and its arrays and objects."""
+    monkeypatch.setattr("conformance.client.traffic.nesting._MAX_ENTRY", 1000)
+    monkeypatch.setattr("conformance.client.traffic.nesting._MAX_VALUES", 100)
+    with pytest.raises(EntryLimitError, match="too large in one entry"):
+        read_all(json.dumps(["a" * 1100]).encode(), 50)
+    with pytest.raises(EntryLimitError):
+        read_all(b"[" + b"{}," * 110 + b"{}]", 50)
+    guard = NestingGuard(io.BytesIO(b"[" + b"{}," * 2000 + b"{}]"))
+    for _ in iter(lambda: guard.read(50), b""):
+        guard.begin_entry()
