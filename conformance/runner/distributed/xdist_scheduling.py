@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from xdist.scheduler import LoadScheduling
@@ -30,6 +31,11 @@ SECRETS = "conformance_secrets"
 """The key of the secrets that a worker knows, in its output to the controller, which is sent through a pipe."""
 _INTERRUPTED = "keyboard-interrupt"
 """The error that pytest-xdist reports for a worker ended by Ctrl-C."""
+_WORKER_GRACE_S: Final = 15.0
+"""Seconds after the deadline in which a worker ends by itself; then it is killed: a stopped one would hold the run."""
+
+_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""Windows has no SIGKILL; its SIGTERM is not handled either."""
 
 
 def worker_checks(checks: Sequence[Instance], config: pytest.Config) -> list[Instance]:
@@ -82,13 +88,13 @@ class SharedScheduling(LoadScheduling):
         self._maybe_send_exclusive()
 
     def check_schedule(self, node: WorkerController, duration: float = 0) -> None:
-        if self.pending:
-            super().check_schedule(node, duration)
+        """Sends nothing: each worker has all its items."""
 
     def remove_node(self, node: WorkerController) -> str | None:
-        crashed_item: str | None = super().remove_node(node)
+        """Removes a worker that has ended. If it crashed, no other worker gets its items; returns the first of them."""
+        unfinished = self.node2pending.pop(node)
         self._maybe_send_exclusive()
-        return crashed_item
+        return self.collection[unfinished[0]] if self.collection and unfinished else None
 
     def _maybe_send_exclusive(self) -> None:
         if self._exclusive and len(self.nodes) == 1:
@@ -115,6 +121,7 @@ class WorkerShares:
         """The running workers."""
         self.crash = ""
         """Which worker ended before its work was done; empty if all did it."""
+        self._watchdog: threading.Timer | None = None
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         run_session = self._session
@@ -134,16 +141,41 @@ class WorkerShares:
         Ctrl-C in a terminal has reached them already; any other signal reached this process only.
         """
         if signal_name != signal.SIGINT.name:
-            for node in self._nodes:
-                if (pid := self._gateways.children.get(node.gateway.id)) is not None:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGINT)
+            self._signal_children(self._nodes, signal.SIGINT)
         if self._nodes:
             self._config.pluginmanager.getplugin("dsession").nodemanager.teardown_nodes()
             self._nodes.clear()
 
     def pytest_testnodeready(self, node: WorkerController) -> None:
         self._nodes.append(node)
+        remaining_s = self._session.remaining_s()
+        if self._watchdog is None and remaining_s is not None:
+            self._start_watchdog(remaining_s + _WORKER_GRACE_S)
+
+    def _start_watchdog(self, wait_s: float) -> None:
+        self._watchdog = threading.Timer(wait_s, self._kill_workers)
+        self._watchdog.daemon = True
+        self._watchdog.start()
+
+    def _kill_workers(self) -> None:
+        """Kills the workers of this machine that hang. Called in the watchdog's thread.
+
+        One that has not been asked to end may only wait for the exclusive items, which it gets when all others ended.
+        """
+        ending = [node for node in tuple(self._nodes) if node.shutting_down]
+        self._signal_children(ending or self._nodes, _KILL)
+        self._start_watchdog(_WORKER_GRACE_S)
+
+    def _signal_children(self, nodes: Iterable[WorkerController], number: signal.Signals) -> None:
+        """Sends a signal to the workers that are children of this process."""
+        for node in tuple(nodes):
+            if (pid := self._gateways.children.get(node.gateway.id)) is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+
+    def pytest_unconfigure(self) -> None:
+        if self._watchdog is not None:
+            self._watchdog.cancel()
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
         """Adds the worker's secrets to those of the run. The checks of a crashed worker are not run."""

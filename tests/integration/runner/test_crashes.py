@@ -154,6 +154,22 @@ def test_a_worker_that_is_killed_makes_the_run_the_suites_trouble(desk: Desk) ->
     assert run["interrupted"].startswith("worker gw1 ended")
 
 
+@pytest.mark.slow
+def test_a_worker_that_hangs_ends_with_the_deadline(desk: Desk) -> None:
+    """A stopped process ends neither by its own deadline nor by a signal. It is killed, and the error names it."""
+    deadline = ("--deadline", "8")
+    process = desk.started(
+        ["-m", "conformance", "run", *desk.target(), "-q", "-n", "2", *deadline, "--report-dir", "out"]
+    )
+    part = desk.place / "out" / "journal-gw1.ndjson"
+    wait_until(lambda: part.exists() and b'"result"' in part.read_bytes(), process)
+    os.kill(worker_with(part, process.pid), signal.SIGSTOP)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 5, out + err
+    assert "worker gw1 ended" in err
+    assert not run_json(desk.place / "out")["complete"]
+
+
 def worker_with(path: Path, parent: int) -> int:
     """The child of the run that holds this file open."""
     for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
