@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, changes_label_only
@@ -24,6 +23,7 @@ from conformance.checks.support.oauth_exchange import (
     with_member,
 )
 from conformance.checks.support.plain_replays import plain_replays
+from conformance.checks.support.redirect_uris import ALMOST, EQUIVALENT
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, fix_proof_id
 from conformance.checks.support.signals import Inconclusive
@@ -80,29 +80,10 @@ async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: Mappin
         case.need(other, f"oauth.{fact}", "another registered value is needed")
         bad = with_member(case, bad, member, partial(_replace, other))
     case.require_case(bad.body != request.body, "it is the value of the client's own")
-    await _expect_refusal(case, request, bad, " and ".join(swap.values()))
+    await _expect_refusal(case, bad, " and ".join(swap.values()))
 
 
-def _with_other_path(uri: str, change: Callable[[str], str]) -> str:
-    """The same URI where it has no path: an empty one and "/" are equivalent (RFC 3986 section 6.2.3)."""
-    parts = urlsplit(uri)
-    return urlunsplit(parts._replace(path=change(parts.path))) if parts.path.strip("/") else uri
-
-
-def _with_query(uri: str) -> str:
-    return f"{uri}{'&' if '?' in uri else '?'}more=1"
-
-
-_ALMOST: Mapping[str, Callable[[str], str]] = {
-    "path": lambda uri: f"{uri}/more",
-    "query": _with_query,
-    "host": lambda uri: uri.replace("://", "://other.", 1),
-    "final-slash": lambda uri: _with_other_path(uri, lambda path: f"{path}/"),
-    "case-of-the-path": lambda uri: _with_other_path(uri, str.swapcase),
-}
-
-
-@check("OA-5", cases=_ALMOST)
+@check("OA-5", cases=ALMOST)
 async def a_redirect_uri_is_compared_as_a_whole(case: Case, change: Callable[[str], str]) -> None:
     """A code is refused with almost the client's own redirect URI: longer, or with its path in the other case.
 
@@ -111,7 +92,7 @@ async def a_redirect_uri_is_compared_as_a_whole(case: Case, change: Callable[[st
     request = await case.arrange()
     bad = with_member(case, request, "redirect_uri_member", change)
     case.require_case(bad.body != request.body, "the redirect URI has no path")
-    await _expect_refusal(case, request, bad, "almost the redirect URI")
+    await _expect_refusal(case, bad, "almost the redirect URI")
 
 
 _NO_VALUES: Mapping[str, Callable[[str], str | None]] = {"empty": lambda _uri: "", "null": lambda _uri: None}
@@ -122,7 +103,7 @@ async def a_redirect_uri_without_a_value_is_refused(case: Case, change: Callable
     """A warning where it is accepted: a service may ask for the redirect URI only where it has no other way to tell."""
     request = await case.arrange()
     bad = with_member(case, request, "redirect_uri_member", change)
-    await _expect_refusal(case, request, bad, "no value for the redirect URI", level=Level.RECOMMENDED)
+    await _expect_refusal(case, bad, "no value for the redirect URI", level=Level.RECOMMENDED)
 
 
 @check("OA-5")
@@ -136,40 +117,10 @@ async def a_client_id_is_compared_as_a_whole(case: Case) -> None:
     bad = with_member(case, request, "client_id_member", partial(_replace, other))
     is_unknown = bad.body != request.body and other != oauth_of(case).other_client_id
     case.require_case(is_unknown, "the client id has no letters, or is that of another client in the other case")
-    await _expect_refusal(case, request, bad, "the client id in the other case", level=Level.RECOMMENDED)
+    await _expect_refusal(case, bad, "the client id in the other case", level=Level.RECOMMENDED)
 
 
-def _with_default_port(uri: str) -> str:
-    parts = urlsplit(uri)
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    is_added = default and parts.hostname and parts.port is None
-    return urlunsplit(parts._replace(netloc=f"{parts.netloc.rstrip(':')}:{default}")) if is_added else uri
-
-
-def _with_host_in_other_case(uri: str) -> str:
-    parts = urlsplit(uri)
-    user, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user}{at}{host.swapcase()}"))
-
-
-def _with_encoded_letter(uri: str) -> str:
-    """With the first letter of its path percent-encoded."""
-    parts = urlsplit(uri)
-    at = next((at for at, character in enumerate(parts.path) if character.isascii() and character.isalpha()), None)
-    if at is None or "%" in parts.path:
-        return uri
-    path = f"{parts.path[:at]}%{ord(parts.path[at]):02X}{parts.path[at + 1 :]}"
-    return urlunsplit(parts._replace(path=path))
-
-
-_EQUIVALENT: Mapping[str, Callable[[str], str]] = {
-    "default-port": _with_default_port,
-    "case-of-the-host": _with_host_in_other_case,
-    "percent-encoded-letter": _with_encoded_letter,
-}
-
-
-@check("OA-5", cases=_EQUIVALENT)
+@check("OA-5", cases=EQUIVALENT)
 async def an_equivalent_redirect_uri_is_another_one(case: Case, change: Callable[[str], str]) -> None:
     """A warning where a code is exchanged with another spelling of its redirect URI.
 
@@ -184,7 +135,7 @@ async def an_equivalent_redirect_uri_is_another_one(case: Case, change: Callable
     await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True, level=Level.RECOMMENDED)
 
 
-async def _expect_refusal(case: Case, request: Request, bad: Request, purpose: str, level: Level | None = None) -> None:
+async def _expect_refusal(case: Case, bad: Request, purpose: str, level: Level | None = None) -> None:
     statuses = (*REFUSAL_STATUSES, 403)
     await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True, level=level)
 
@@ -207,6 +158,19 @@ async def a_code_of_the_other_client_belongs_to_its_redirect_uri(case: Case) -> 
     control, purpose = await arrange_for_other_client(case), "another redirect URI of the other client"
     statuses = (*REFUSAL_STATUSES, 403)
     await case.negative(request, bad, statuses, purpose, any_refusal=True, control=control)
+
+
+@check("OA-5")
+async def a_code_for_a_proof_key_is_refused_with_another(case: Case) -> None:
+    """A warning where a code that was issued for one proof key is exchanged with a proof of another.
+
+    It must be refused (RFC 9449 section 10), which is an optional part of the RFC that the interface does not name.
+    """
+    takes_key = "{dpop.jkt}" in source_of_codes(case.profile)
+    case.require_case(takes_key, "the source of codes takes no {dpop.jkt}, so that no code is issued for a key")
+    key = await asyncio.to_thread(ProofKey.new, oauth_of(case).algorithms[0])
+    bad = (await case.arrange()).with_proof(Proof(key))
+    await _expect_refusal(case, bad, "a proof of another key", level=Level.RECOMMENDED)
 
 
 @check("OA-5", cases=FORGED)

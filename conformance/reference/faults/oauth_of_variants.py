@@ -138,3 +138,14 @@ def type_capitalized(policy: Policy) -> Policy:
         return {**token, "tokenType": str(token["tokenType"]).capitalize()}
 
     return with_oauth(policy, issue=issue)
+
+
+@off(
+    "X48",
+    "OA-5",
+    "a code that was issued for a proof key is exchanged with another",
+    "dpop_jkt of the authorization request is stored and never read",
+    "V542",
+)
+def code_of_any_key(policy: Policy) -> Policy:
+    return with_oauth(policy, grant={name: c for name, c in policy.oauth.grant.items() if name != "key"})

@@ -149,3 +149,14 @@ def unknown_ticket_401(policy: Policy) -> Policy:
 )
 def unknown_ticket_403(policy: Policy) -> Policy:
     return with_status(policy, "bad_ticket", 403)
+
+
+@variant(
+    "V542",
+    requirement="OA-5",
+    title="codes are issued for a proof key",
+    profile={"fixtures": {"oauth": {"code": {"http": {"json": {"dpop_jkt": "{dpop.jkt}"}}}}}},
+)
+def codes_for_a_key(policy: Policy) -> Policy:
+    """RFC 9449 section 10: the source of codes names the key. The base policy refuses a proof of another key, too."""
+    return policy
