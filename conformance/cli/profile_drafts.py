@@ -12,6 +12,7 @@ import click
 
 from conformance.cli.options import ValueType
 from conformance.core.defaults import PROBE_DEADLINE_S, PROBE_REQUESTS
+from conformance.core.messages import PREFIX_ADVICE
 from conformance.core.option import Kind, Option
 
 if TYPE_CHECKING:
@@ -193,10 +194,13 @@ def _print_next_steps(draft: DraftResult) -> None:
         f"drafted {files}: {draft.proven_operations} of {draft.operations} operations answered 200, "
         f"{draft.todo_count} TODO, {draft.requests} requests in {draft.seconds:.0f} s"
     )
+    if not draft.proven_operations:
+        click.echo(f"no operation was answered 200: is the key right? {PREFIX_ADVICE.capitalize()}")
     path = shlex.quote(str(draft.profile))
     click.echo("next:")
-    click.echo(f"  conformance run --profile {path}          # a first verdict")
     click.echo(f"  grep -n TODO {path}                       # facts to fill in")
+    click.echo(f"  conformance doctor --profile {path}       # tests the set-up")
+    click.echo(f"  conformance run --profile {path}          # a first verdict")
 
 
 COMMANDS = (probe, init)

@@ -1,9 +1,12 @@
-"""Messages of results, as reports group them."""
+"""Messages that several rooms print, and messages of results, as reports group them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Final
+
+PREFIX_ADVICE: Final = "does base_url lack a path prefix, the part before /api/v1?"
 
 
 def without_operation(text: str, operation: str) -> str:

@@ -167,9 +167,9 @@ def blank_result(instance: Instance, level: Level, rerun_command: str) -> Result
     )
 
 
-def missing_fact_members(profile: Profile, missing: MissingFact) -> dict[str, Any]:
+def missing_fact_members(profile: Profile, missing: MissingFact, operation: str) -> dict[str, Any]:
     """Members of a result for a missing fact: unstated, or inapplicable if the profile excludes the fact."""
-    if exclusion := exclusion_of(profile, missing.key, missing.credential):
+    if exclusion := exclusion_of(profile, missing.key, missing.credential, operation):
         fact, reason = exclusion
         message = f"excluded by the profile ({fact}): {reason}"
         return {"outcome": Outcome.INAPPLICABLE, "message": message, "fact": fact, "exclusion": reason}
@@ -181,7 +181,7 @@ def _incomplete_result(
 ) -> Result:
     """The result of a check that could not be completed, for a reason other than the target's answers."""
     if isinstance(obstacle, MissingFact):
-        return replace(blank, **missing_fact_members(profile, obstacle), exchanges=())
+        return replace(blank, **missing_fact_members(profile, obstacle, blank.operation), exchanges=())
     if isinstance(obstacle, NotSent):
         return replace(blank, message=str(obstacle), cause="read-only")
     if isinstance(obstacle, LimitPersists):

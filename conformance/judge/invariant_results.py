@@ -298,9 +298,9 @@ def _no_429(blank: Result, evidence: Evidence, observation: str) -> Result:
 
 
 def _missing_fact(blank: Result, evidence: Evidence, fact: str, message: str) -> Result:
-    """Unstated, or inapplicable where the profile excludes the fact or its table."""
+    """Unstated, or inapplicable where the profile excludes the fact, its table or the operation."""
     table, _, name = fact.partition(".")
-    for key in (fact, f"{table}.names.{name}", table):
+    for key in (fact, f"{table}.names.{name}", table, f"operations.{blank.operation}"):
         if reason := evidence.exclusions.get(key):
             message = f"excluded by the profile ({key}): {reason}"
             return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, fact=key, exclusion=reason)

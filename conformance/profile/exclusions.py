@@ -19,6 +19,8 @@ from conformance.profile.structure import structure_problems
 
 EXCLUSION_KEY = "none"
 _EXCLUDED = object()
+_OF_OAUTH = "exchangeOAuthToken"
+"""The operation that the table [oauth] is about."""
 
 
 @dataclass
@@ -96,17 +98,22 @@ def _problems(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any]) -> 
 
 
 def exclusion_of(
-    profile: Profile, key: str, credential: Callable[[Credential], bool] | None = None
+    profile: Profile, key: str, credential: Callable[[Credential], bool] | None = None, operation: str = ""
 ) -> tuple[str, str] | None:
     """The dotted key and the reason of the exclusion that covers a missing fact; None where there is none.
 
     `key` is the fact's dotted key, optionally with the required value (`rate_limit.provoke = true`); `credential`
-    selects the suitable credentials. An excluded table covers all its facts.
+    selects the suitable credentials. An excluded table covers all its facts, and an excluded operation all facts that
+    are missing for `operation`, as [oauth] does for the token exchange.
     """
     parts = key.split(" ")[0].split(".")
     names = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
     if parts[0] == "schemas":
         names.insert(0, f"schemas.names.{parts[-1]}")
+    if operation:
+        names.append(f"operations.{operation}")
+    if operation == _OF_OAUTH:
+        names.append("oauth")
     for name in names:
         if name in profile.exclusions:
             return name, profile.exclusions[name]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import datetime
 
-from conformance.core.messages import without_operation
+from conformance.core.messages import PREFIX_ADVICE, without_operation
 from conformance.core.model import Cause, Exchange, RequirementRow, Result, Run, Waiver
 from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, WAIVED, Outcome, Verdict
 from conformance.journal.exchange_store import exchanges_by_id
@@ -270,6 +270,9 @@ def by_id(run: Run) -> Mapping[str, Exchange]:
 def limits(run: Run) -> list[str]:
     """Why the run is incomplete; empty for a complete one."""
     found = [text] if (text := traffic.statement(run)) else []
+    statuses = {status for counts in run.coverage.values() for status, count in counts.items() if count}
+    if statuses == {"404"}:
+        found.append(f"Every answer was 404: {PREFIX_ADVICE}")
     if run.filtered:
         found.append("Some checks were deselected: a filtered run certifies nothing.")
     if run.interrupted:
@@ -282,12 +285,14 @@ def limits(run: Run) -> list[str]:
 
 
 def _reasons_of_unjudged_operations(run: Run) -> Iterator[str]:
-    """What could not be judged at all, and whether that is because the run was to change nothing."""
+    """What could not be judged at all: the profile excludes it or lacks its facts, or the run was to change nothing."""
     unsent = {result.operation for result in run.results if result.cause == "read-only"}
+    unstated = {result.operation for result in run.results if result.outcome is Outcome.UNSTATED}
     unjudged = _unjudged_operations(run)
     reasons = {
         "a read-only run does not call": [name for name in unjudged if name in unsent],
-        "the profile does not say how to call": [name for name in unjudged if name not in unsent],
+        "the profile does not say how to call": [name for name in unjudged if name in unstated - unsent],
+        "the profile excludes": [name for name in unjudged if name not in unstated | unsent],
     }
     for reason, names in reasons.items():
         if names:

@@ -20,7 +20,7 @@ from conformance.engine.open_context import open_context
 from conformance.engine.session import Session
 from conformance.journal.journal import MemoryJournal
 from conformance.journal.lines import ExchangeRecorded
-from conformance.setup.doctor import credentials, fixtures, placeholders
+from conformance.setup.doctor import addresses, credentials, fixtures, placeholders
 from conformance.setup.doctor.behavior import LIMIT_PURPOSES
 from conformance.setup.doctor.facts import Fact, note, open_question, proven, unsure, wrong
 from conformance.setup.doctor.operations import OperationStages
@@ -30,6 +30,7 @@ from conformance.setup.plan.plan import Plan, plan
 ProgressCallback = Callable[[str], None]
 Stage = Callable[[Runtime], Awaitable[list[Fact]]]
 _STAGES = (
+    "address",
     "clock",
     "credentials",
     "fixtures",
@@ -80,11 +81,12 @@ async def _run_stages(session: Session, on_progress: ProgressCallback, *, spend:
     async with open_context(session.settings_for(())) as runtime:
         operation_stages = OperationStages(runtime, spend=spend)
         stages: tuple[Stage, ...] = (
+            addresses.address_facts,
             credentials.clock_facts,
             credentials.credential_facts,
             fixtures.fixture_facts,
             placeholders.placeholder_facts,
-            *(_stage_of(operation_stages, name) for name in _STAGES[4:]),
+            *(_stage_of(operation_stages, name) for name in _STAGES[5:]),
         )
         progress = _Progress(runtime, on_progress)
         try:
@@ -92,8 +94,8 @@ async def _run_stages(session: Session, on_progress: ProgressCallback, *, spend:
                 for name, stage in zip(_STAGES, stages, strict=True):
                     progress.enter(name)
                     facts += await stage(runtime)
-                    if name == "credentials" and _has_no_key(facts):
-                        break  # without an accepted key, nothing more can be proven
+                    if (name == "address" and facts) or (name == "credentials" and _has_no_key(facts)):
+                        break  # without the address or an accepted key, nothing more can be proven
         except TargetSilent as error:
             facts.append(wrong("base_url", str(error), "is there a proxy between this machine and the service?"))
         except TimeoutError:

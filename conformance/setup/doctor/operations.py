@@ -59,7 +59,8 @@ class OperationStages:
         try:
             self.proven[operation.id] = await self.runtime.controls.prove(operation)
         except MissingFact as missing:
-            return note(name, f"no control: {missing}")
+            excluded = exclusion_of(self.runtime.settings.profile, missing.key, missing.credential, operation.id)
+            return note(name, f"excluded ({excluded[0]}): {excluded[1]}" if excluded else f"no control: {missing}")
         except NotSent as reason:
             return note(name, f"not sent: {reason}")
         except FixtureError as error:
@@ -329,10 +330,10 @@ def _refusal_advice(operation: Operation, answer: Answer) -> str:
         return "check [oauth]: client_id, redirect_uri, algorithms, token_url"
     if answer.status == 403:
         return f"the credential {answer.request.credential or '(none)'} lacks {operation.scope or 'a permission'}"
-    if answer.status == 404:
+    if answer.status == 404 and operation.path_parameters:
         return f"does the fixture of operations.{operation.id}.path exist in the credential's installation?"
     if answer.status == 409:
         return "is the fixture in a state that allows the call?"
-    return (
-        "a conforming target answers this call with 200" if answer.status in STATUSES else "no status of the interface"
-    )
+    if answer.status in STATUSES:
+        return "a conforming target answers this call with 200"
+    return f'the interface has no such status; is it not implemented yet? [operations.{operation.id}] none = "reason"'

@@ -117,15 +117,16 @@ async def _group_instances(runtime: Runtime, instances: list[Instance]) -> Appli
     for instance, reason in zip(instances, reasons, strict=True):
         if reason is None:
             applicable.append(instance)
-        elif isinstance(reason, MissingFact) and not _is_excluded(runtime, reason):
+        elif isinstance(reason, MissingFact) and not _is_excluded(runtime, reason, instance):
             unstated.setdefault(reason.key, []).append(instance)
         else:
             inapplicable.append(instance)
     return Applicability(tuple(applicable), {key: tuple(group) for key, group in unstated.items()}, tuple(inapplicable))
 
 
-def _is_excluded(runtime: Runtime, missing: MissingFact) -> bool:
-    return exclusion_of(runtime.settings.profile, missing.key, missing.credential) is not None
+def _is_excluded(runtime: Runtime, missing: MissingFact, instance: Instance) -> bool:
+    profile, operation = runtime.settings.profile, instance.operation.id
+    return exclusion_of(profile, missing.key, missing.credential, operation) is not None
 
 
 async def _missing_reason(instance: Instance, runtime: Runtime) -> MissingFact | Inapplicable | None:

@@ -75,7 +75,7 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "authorization format": (replaced('"Bearer {key}"', '"Token {key}"'), "authorization.format"),
     "another key's secret": (
         replaced("CONFORMANCE_REFERENCE_WEBHOOKS_WRITE", "CONFORMANCE_REFERENCE_REVOKED"),
-        "credentials.webhooks-write",
+        "credentials.revoked.secret",  # the two have one key, and the later one is named first
     ),
     "no secret": (replaced("CONFORMANCE_REFERENCE_NONE", "NO_SUCH_VARIABLE"), "credentials.none.secret"),
     "too many scopes": (

@@ -37,7 +37,8 @@ class _Target(BaseHTTPRequestHandler):
         if self.server.count > self.server.answered:
             time.sleep(3)
             return
-        status = self.server.status if self.path.endswith("/identity") else 200
+        is_refused = self.server.status == 404 or self.path.endswith("/identity")
+        status = self.server.status if is_refused else 200
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Retry-After", "100000")
@@ -84,6 +85,15 @@ def test_a_limit_and_a_gateway_say_nothing_of_a_key(desk: Desk, status: int, wor
     assert "environment variable" not in done.out and "✕" not in done.out, done.text
     assert "authorization.format" not in done.out, done.text
     assert done.code == 3, done.text
+
+
+def test_a_base_url_without_its_prefix_is_one_line(desk: Desk) -> None:
+    """Where nothing is served under the base URL, no advice blames keys and fixtures."""
+    with _target(404) as url:
+        done = _examined(desk, url)
+    (line,) = [line for line in done.out.splitlines() if line.startswith("✕")]
+    assert line.split()[1] == "base_url" and "path prefix" in line, done.text
+    assert done.code == 2, done.text
 
 
 @pytest.mark.slow

@@ -66,6 +66,21 @@ def test_an_exclusion_covers_the_fact_that_a_check_needs(text: str, key: str, wh
     assert found[1]
 
 
+@pytest.mark.parametrize(
+    ("text", "operation", "where"),
+    [
+        ('[operations.quotePublicCart]\nnone = "later"', "quotePublicCart", "operations.quotePublicCart"),
+        ('[oauth]\nnone = "later"', "exchangeOAuthToken", "oauth"),
+    ],
+)
+def test_an_excluded_operation_needs_no_other_fact(text: str, operation: str, where: str) -> None:
+    """The exclusion covers schemas, effects and transitions of that operation, and of no other."""
+    profile = loaded(text)
+    for key in ("schemas.OAuthTokenRequest", f"effects.{operation}", f"transitions.{operation}", "rate_limit.provoke"):
+        assert exclusion_of(profile, key, operation=operation) == (where, "later")
+        assert exclusion_of(profile, key, operation="revokePublicCart") is None
+
+
 def test_silence_is_no_exclusion() -> None:
     """What nobody said is not excluded; nor is another fact of the same table."""
     profile = loaded('[search]\nitem_id = { none = "items have none" }')

@@ -102,6 +102,24 @@ def test_a_run_that_was_to_change_nothing_blames_no_profile_for_writes() -> None
     assert "the profile does not say" in lines[1] and names[-1] in lines[1]
 
 
+def test_an_excluded_operation_is_not_said_to_lack_facts() -> None:
+    """The profile's owner has said that it is not there: nothing remains to be stated."""
+    names = [operation.id for operation in OPERATIONS]
+    some = [result("STA-1", name, Outcome.PASSED) for name in names[:-1]]
+    excluded = result("STA-1", names[-1], Outcome.INAPPLICABLE, fact=f"operations.{names[-1]}", exclusion="later")
+    (line,) = grouping.limits(replace(run_of([*some, excluded]), complete=True, filtered=False))
+    assert line == f"Nothing could be judged on 1 operation: the profile excludes {names[-1]}."
+
+
+def test_a_run_whose_answers_were_all_404_asks_for_the_prefix() -> None:
+    """A base URL without its path prefix looks like a service without any resource."""
+    some = [result("STA-1", operation.id, Outcome.PASSED) for operation in OPERATIONS]
+    run = replace(run_of(some), complete=True, filtered=False, coverage={OPERATIONS[0].id: {"404": 3, "200": 0}})
+    (line,) = grouping.limits(run)
+    assert "path prefix" in line
+    assert grouping.limits(replace(run, coverage={OPERATIONS[0].id: {"404": 3, "200": 1}})) == []
+
+
 def test_a_filtered_run_blames_no_profile_for_what_was_deselected() -> None:
     """Of the operations that were selected alone it can be said that nothing could be judged."""
     names = [operation.id for operation in OPERATIONS]
