@@ -30,7 +30,7 @@ def echo_lines(lines: Iterable[str]) -> None:
 
 def echo_wrapped(lines: Iterable[str]) -> None:
     """Prints lines; on a terminal they are wrapped at words to its width, but for commands to copy."""
-    if not sys.stdout.isatty():
+    if sys.stdout is None or not sys.stdout.isatty():  # None: closed by the shell
         echo_lines(lines)
         return
     from conformance.reports.terminal import wrap

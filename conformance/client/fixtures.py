@@ -319,9 +319,12 @@ class Fixtures:
             return strictjson.replace_surrogates(value)
         except TimeoutError:
             raise FixtureError(f"{fixture.python} took over {TIMEOUT_S:g} s", where=_key(fixture)) from None
-        except (Exception, SystemExit) as error:
-            problem = f"{fixture.python} raised {type(error).__name__}: {error}"
-            raise FixtureError(problem, where=_key(fixture)) from error
+        except asyncio.CancelledError as error:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            raise FixtureError(f"{fixture.python} was cancelled", where=_key(fixture)) from error
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # a signal never reaches this thread
+            raise FixtureError(f"{fixture.python} raised {_describe(error)}", where=_key(fixture)) from error
 
 
 def _kinds_of(profile: Profile, operations: Iterable[str]) -> frozenset[str]:
@@ -357,9 +360,16 @@ def _load(fixture: Fixture, directory: Path) -> Callable[..., Any]:
         file = module_name.endswith(".py")
         module = _module(directory / module_name) if file else importlib.import_module(module_name)
         return getattr(module, name)  # type: ignore[no-any-return]
-    except (Exception, SystemExit) as error:
-        problem = f"cannot load {fixture.python}: {type(error).__name__}: {error}"
-        raise FixtureError(problem, where=_key(fixture)) from error
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        raise FixtureError(f"cannot load {fixture.python}: {_describe(error)}", where=_key(fixture)) from error
+
+
+def _describe(error: BaseException) -> str:
+    """Type and text; the text of an exception of other code may raise itself."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001
+        return type(error).__name__
 
 
 def _module(path: Path) -> ModuleType:

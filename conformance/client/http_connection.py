@@ -174,7 +174,7 @@ class HttpConnection(asyncio.Protocol):
         self._method = method
         self._headers: list[tuple[bytes, bytes]] = []
         self._status = 0
-        self._head_size = 0
+        self._field_bytes = 0
         self._in_head = True
         self._inflaters: list[Inflater] = []
         """As many as the body has content codings. Each reads any of them, so that their order does not matter."""
@@ -214,8 +214,7 @@ class HttpConnection(asyncio.Protocol):
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if self._in_head:
-            self._head_size += len(data)
+        self._field_bytes += len(data)
         assert self._parser is not None
         try:
             self._parser.feed_data(data)
@@ -225,8 +224,8 @@ class HttpConnection(asyncio.Protocol):
             self._fail(MalformedAnswer(str(error.__context__ or error)))
         except httptools.HttpParserError as error:
             self._fail(MalformedAnswer(str(error)))
-        if self._in_head and self._head_size > _MAX_HEAD:
-            self._fail(MalformedAnswer("its header section does not end"))
+        if self._field_bytes > _MAX_HEAD:  # the parser collects a field without a bound
+            self._fail(MalformedAnswer(f"its {'header' if self._in_head else 'trailer'} section does not end"))
 
     def eof_received(self) -> None:
         self.connection_lost(None)
@@ -236,7 +235,7 @@ class HttpConnection(asyncio.Protocol):
         self._parser = None
         if self._answer is None or self._answer.done():
             return
-        began = bool(self._status or self._headers or self._head_size)
+        began = bool(self._status or self._headers or self._field_bytes)
         self.is_lost_unanswered = not began
         if error is None and not self._in_head and self._ends_with_connection():
             self._complete()
@@ -278,6 +277,7 @@ class HttpConnection(asyncio.Protocol):
             self._complete()
 
     def on_body(self, chunk: bytes) -> None:
+        self._field_bytes = 0
         if self._answer is None or self._answer.done():
             return
         for inflater in self._inflaters:

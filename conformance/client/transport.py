@@ -9,6 +9,7 @@ import errno
 import os
 import ssl
 import time
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -39,7 +40,9 @@ class RawAnswer(msgspec.Struct, frozen=True):
     duration_s: float = 0.0
 
 
-_RESOURCE_ERRORS: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_RESOURCE_ERRORS: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
+_NO_LOCAL_PORT: Final = (*_RESOURCE_ERRORS, errno.EADDRNOTAVAIL)
+"""The same of a target that has answered: until then, the last one may be of an address of a kind that is off."""
 _MAX_CHAINED_ERRORS: Final = 50
 """Maximum number of chained exceptions that are examined."""
 
@@ -55,6 +58,7 @@ class Transport:
         self._timeout_s = timeout_s
         self._proxy = proxy
         self.pool = HttpPool(self.origin, MAX_BODY, tls=self._verify, proxy=proxy)
+        self._resource_errors: Sequence[int] = _RESOURCE_ERRORS
 
     async def __aenter__(self) -> Transport:
         return self
@@ -81,12 +85,13 @@ class Transport:
         except MalformedRequest as error:
             raise RuntimeError(f"the client cannot write {wire.method} {wire.target}: {error}") from error
         except OSError as error:
-            if shortage := _resource_shortage(error):
+            if shortage := _resource_shortage(error, self._resource_errors):
                 raise RuntimeError(with_remedy(f"this machine cannot open a connection: {shortage}")) from error
             trouble = _describe(error)
         except ValueError as error:
             trouble = f"the answer cannot be read: {_describe(error)}"
         else:
+            self._resource_errors = _NO_LOCAL_PORT
             return RawAnswer(
                 response.status, response.headers, response.body, response.truncated, "", time.perf_counter() - started
             )
@@ -106,14 +111,14 @@ def ssl_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
-def _resource_shortage(error: BaseException) -> str:
+def _resource_shortage(error: BaseException, resource_errors: Sequence[int]) -> str:
     """The resource that this machine lacks, by any exception of the chain; empty for other errors."""
     pending = [error]
     for _ in range(_MAX_CHAINED_ERRORS):
         if not pending:
             break
         current = pending.pop()
-        if isinstance(current, OSError) and current.errno in _RESOURCE_ERRORS:
+        if isinstance(current, OSError) and current.errno is not None and current.errno in resource_errors:
             return os.strerror(current.errno)
         chained = (current.__cause__, current.__context__, *getattr(current, "exceptions", ()))
         pending += [other for other in chained if isinstance(other, BaseException)]

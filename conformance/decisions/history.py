@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,10 +34,11 @@ class Point:
     newly_failed: tuple[str, ...] = ()
     """Requirements that failed here and not in the run before."""
     newly_passed: tuple[str, ...] = ()
-    """Requirements that failed in the run before, and were judged here without a failure."""
+    """Requirements that failed in the run before, and were judged here on the same operations without a failure."""
     failed: int = 0
     """Failed results that no waiver accepts."""
     open: int = 0
+    """Results that are inconclusive, untested or unstated, and that no waiver accepts."""
     waived: int = 0
 
 
@@ -107,9 +108,8 @@ def _trend(profile: str, runs: Sequence[tuple[str, Run]]) -> Trend:
 
 def _point(folder: str, run: Run, before: Run | None) -> Point:
     latency = run.traffic.latency.get("")
-    failed = _failed_requirements(run)
-    earlier = _failed_requirements(before) if before else failed
-    judged = {row.id for row in run.requirements if row.outcome in JUDGED_OUTCOMES}
+    failed, earlier = _failures(run), _failures(before or run)
+    judged = {(result.requirement, result.operation) for result in run.results if result.outcome in JUDGED_OUTCOMES}
     unwaived = Counter(result.outcome for result in run.results if result.waived_by is None)
     return Point(
         folder=folder,
@@ -122,14 +122,22 @@ def _point(folder: str, run: Run, before: Run | None) -> Point:
         p50_ms=latency.p50 if latency else None,
         p99_ms=latency.p99 if latency else None,
         checks=run.suite.checks[:12],
-        newly_failed=tuple(sorted(failed - earlier)),
-        newly_passed=tuple(sorted((earlier - failed) & judged)),
+        newly_failed=tuple(sorted(_requirements(failed) - _requirements(earlier))),
+        newly_passed=tuple(sorted(_requirements(earlier) - _requirements(failed | earlier - judged))),
         failed=unwaived[Outcome.FAILED],
         open=sum(unwaived[outcome] for outcome in OPEN_OUTCOMES),
         waived=sum(result.waived_by is not None for result in run.results),
     )
 
 
-def _failed_requirements(run: Run) -> set[str]:
-    failures = (Outcome.FAILED, Outcome.BROKEN)
-    return {result.requirement for result in run.results if result.outcome in failures and result.waived_by is None}
+def _failures(run: Run) -> set[tuple[str, str]]:
+    """(requirement, operationId) of what failed and is not waived."""
+    return {
+        (result.requirement, result.operation)
+        for result in run.results
+        if result.outcome in (Outcome.FAILED, Outcome.BROKEN) and result.waived_by is None
+    }
+
+
+def _requirements(pairs: Iterable[tuple[str, str]]) -> set[str]:
+    return {requirement for requirement, _ in pairs}

@@ -13,7 +13,10 @@ from conformance.decisions.html_page import page
 from conformance.decisions.run_folders import page_link
 from conformance.reports.shaping.text import clean, dumps, map_strings, plural, utf8
 
-_HEAD = f"  {'began':20}  {'verdict':13}  {'failed':>6}  {'open':>5}  {'requests':>8}  {'p50':>8}  {'p99':>8}  changed"
+_HEAD = (
+    f"  {'began':20}  {'verdict':13}  {'failed':>6}  {'not judged':>10}  "
+    f"{'requests':>8}  {'p50':>8}  {'p99':>8}  changed"
+)
 
 
 def lines(trends: Sequence[Trend], unread: Sequence[str] = ()) -> Iterator[str]:
@@ -27,7 +30,7 @@ def lines(trends: Sequence[Trend], unread: Sequence[str] = ()) -> Iterator[str]:
             p50, p99 = (f"{value:.1f} ms" if value is not None else "–" for value in (point.p50_ms, point.p99_ms))
             changes = [f"+{name}" for name in point.newly_failed] + [f"-{name}" for name in point.newly_passed]
             yield (
-                f"  {point.started_at:20}  {point.verdict:13}  {point.failed:6,}  {point.open:5,}  "
+                f"  {point.started_at:20}  {point.verdict:13}  {point.failed:6,}  {point.open:10,}  "
                 f"{point.requests:8,}  {p50:>8}  {p99:>8}  {' '.join(changes[:8])}".rstrip()
             )
         yield ""

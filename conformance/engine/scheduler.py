@@ -45,6 +45,10 @@ class Job(Generic[R, T]):
     exclusive: bool = False
 
 
+class EngineFailure(Exception):
+    """The event loop ended with an error, which is the cause."""
+
+
 class EngineShutdown(Exception):
     """The engine ended before this job had a result; the message is the reason."""
 
@@ -113,7 +117,10 @@ class Engine(Generic[R, T]):
             self._cancel_all()
 
     def result(self, key: str) -> T:
-        """Waits for a job and returns its result. Raises EngineShutdown, or the exception that the job raised."""
+        """Waits for a job and returns its result.
+
+        Raises EngineShutdown, EngineFailure, or the exception that the job raised.
+        """
         try:
             with interrupts.accept_signals():
                 return self._futures[key].result(self._remaining_wait_s())
@@ -123,7 +130,9 @@ class Engine(Generic[R, T]):
             self._give_up()
             raise EngineShutdown(self.stop_reason) from None
         except CancelledError:
-            raise EngineShutdown(self.stop_reason or "the job was cancelled, or the engine ended") from self._failure
+            if self._failure is not None:
+                raise EngineFailure(f"{type(self._failure).__name__}: {self._failure}") from self._failure
+            raise EngineShutdown(self.stop_reason or "the job was cancelled, or the engine ended") from None
 
     def is_done(self, key: str) -> bool:
         """Whether a queued job has ended, with or without a result."""
@@ -176,6 +185,8 @@ class Engine(Generic[R, T]):
         except asyncio.CancelledError:
             pass
         except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
+            while isinstance(error, BaseExceptionGroup):  # of the lanes, the first that failed
+                error = error.exceptions[0]
             self._failure = error
         finally:
             self._loop_started.set()

@@ -13,6 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import structs
+
 from conformance.checks.support.context import Runtime, Settings
 from conformance.checks.support.costs import predict
 from conformance.checks.support.registry import Instance, all_checks, check_set_digest, instances
@@ -40,7 +42,7 @@ from conformance.journal.lines import (
 )
 from conformance.journal.reader import read
 from conformance.journal.run_directory import claim_directory, remove_empty, worker_journals
-from conformance.journal.segments import PreviousSegments
+from conformance.journal.segments import KILLED, PreviousSegments
 from conformance.judge.assemble import Assembly, assemble
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
@@ -239,7 +241,10 @@ class Session:
     def assemble_run(self) -> Run:
         if isinstance(self._journal, MemoryJournal):
             return assemble(self._journal.lines)
-        return (self._assembly or Assembly(self.directory)).run()
+        run = (self._assembly or Assembly(self.directory)).run()
+        if run.interrupted == KILLED and (problem := self.journal.write_error):  # so that it has no last line
+            return structs.replace(run, interrupted=f"the journal could not be written: {problem}")
+        return run
 
     # Called in the process that sends
 
@@ -316,7 +321,7 @@ class Session:
         self._scheduled = instances, order
 
     def result(self, instance: Instance, on_wait: Callable[[], None] = lambda: None) -> Result:
-        """Waits for an instance. Raises EngineShutdown, or an exception that broke the suite.
+        """Waits for an instance. Raises EngineShutdown, EngineFailure, or an exception that broke the suite.
 
         `on_wait` is called while an exclusive check runs, which mostly waits for a limit.
         """
@@ -367,8 +372,8 @@ class Session:
         if self._engine is not None:
             self._engine.stop(reason)
             reason = self._engine.stop_reason or (flow.limit_reached if flow else "") or reason
-            if self._engine.failure is not None:
-                reason = reason or f"the suite erred: {self._engine.failure}"
+            if (failure := self._engine.failure) is not None:
+                reason = f"the suite erred: {type(failure).__name__}: {failure}"
         if not (self.planned_count or self.part.worker):
             return
         with contextlib.suppress(JournalError):

@@ -31,7 +31,7 @@ def claim_directory(requested: Path | None, target: str) -> tuple[Path, list[Pat
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
             raise ReportDirError("the report directory is not empty", where=str(directory), hint=hint)
-        (directory / NAME).touch()
+        (directory / NAME).touch(exist_ok=False)  # of two runs that begin at once, one gets the folder
     except OSError as error:
         remove_empty(created)
         problem = f"the report directory cannot be used: {error.strerror}"

@@ -65,20 +65,31 @@ def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = Non
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ReportDirError(f"not usable as a report directory: {error.strerror}", where=str(directory)) from error
-    paths, errors = [], {}
+    paths: list[Path] = []
+    errors: dict[str, list[str]] = {}
+    first_error: Exception | None = None
     bounded = bound_texts(run)  # once for all formats
     for name in names:
         try:
             paths.append(FORMATS[name](bounded, directory))
         except Exception as error:  # noqa: BLE001 - the other formats are still written
-            errors[name] = error
+            first_error = first_error or error
+            errors.setdefault(_problem(error), []).append(name)
     if errors:
-        problems = "; ".join(f"{name}: {type(error).__name__}: {error}" for name, error in errors.items())
-        first = next(iter(errors.values()))
+        problems = "; ".join(f"{', '.join(failed)}: {problem}" for problem, failed in errors.items())
         raise ConformanceError(
-            f"not written: {problems}", where=str(directory), hint=f"{len(paths)} of {len(names)} formats were written"
-        ) from first
+            f"not written: {problems}",
+            where=str(directory),
+            hint=f"{len(paths)} of {len(names)} were written; `conformance report {directory}` writes all again",
+        ) from first_error
     return paths
+
+
+def _problem(error: Exception) -> str:
+    """Of the file system its own words; of anything else, which is an error of the suite, the type too."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"{type(error).__name__}: {error}"
 
 
 def _rank(name: str) -> int:

@@ -20,7 +20,7 @@ from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.file_handles import with_remedy
 from conformance.core.model import Result, Run
 from conformance.core.outcomes import OPEN_OUTCOMES, Outcome, Verdict
-from conformance.engine.scheduler import EngineShutdown
+from conformance.engine.scheduler import EngineFailure, EngineShutdown
 from conformance.engine.session import Session
 from conformance.judge.invariant_results import SHOWN_BY
 from conformance.reports import import_formats
@@ -121,6 +121,11 @@ class CheckItem(pytest.Item):
                 # the other items would be skipped for the same reason, which takes seconds after a deadline
                 self.session.shouldstop = str(stop)
             pytest.skip(f"not run: {stop}")
+        except EngineFailure as failure:
+            if not self.config.stash[session_key].part.worker:
+                self.session.shouldstop = str(failure)
+            cause = failure.__cause__
+            raise (cause if isinstance(cause, Exception) else failure) from None
         except JournalError as error:
             if self.config.stash[session_key].part.worker:
                 raise CheckFailure(str(error)) from None

@@ -69,6 +69,14 @@ def assemble_run(self):
 Session.assemble_run = assemble_run
 """
 
+ORDER_RAISES = """
+import conformance.runner.plugin as plugin
+def sort(checks, session):
+    yield list(checks)[0]
+    raise KeyError("a bug of ours")
+plugin.sort_for_session = sort
+"""
+
 
 def sabotaged(desk: Desk, source: str) -> list[str]:
     (desk.place / "sabotage.py").write_text(source)
@@ -98,8 +106,9 @@ def test_a_check_that_raises_is_broken(desk: Desk) -> None:
         (OPENING_RAISES, ""),
         (REPORT_RAISES, "F031"),
         (ASSEMBLY_RAISES, ""),
+        (ORDER_RAISES, ""),
     ],
-    ids=["cases", "hook", "hook, bad target", "result", "opening", "report, bad target", "assembly"],
+    ids=["cases", "hook", "hook, bad target", "result", "opening", "report, bad target", "assembly", "order"],
 )
 def test_whatever_crashes_is_exit_5(desk: Desk, source: str, prefix: str) -> None:
     """pytest's own statuses for it, 1 and 3, would read as nonconformant and incomplete."""

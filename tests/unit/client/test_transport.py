@@ -97,6 +97,8 @@ NO_ANSWER: dict[str, Any] = {
     "100,000 headers": hang_up_after(HEAD + b"X-A: b\r\n" * 100_000 + b"Content-Length: 2\r\n\r\n{}"),
     "endless headers": flood(HEAD, b"X-A: b\r\n" * 100),
     "endless status line": flood(b"HTTP/1.1 200 ", b"a" * 65536),
+    "endless trailer": flood(HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Long: ", b"a" * 65536),
+    "endless chunk extension": flood(HEAD + b"Transfer-Encoding: chunked\r\n\r\n2;a=", b"b" * 65536),
     "a byte now and then": flood(HEAD + b"Content-Length: 999\r\n\r\n", b" ", 0.1),
     "a header byte now and then": flood(HEAD + b"X-Slow: ", b"a", 0.1),
     "endless 100": flood(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
@@ -112,6 +114,14 @@ def test_trouble_is_told_and_never_raised(scripted: Any, name: str) -> None:
     (raw,), _ = converse(scripted, NO_ANSWER[name], timeout_s=TIMEOUT_S)
     assert raw.status is None
     assert len(raw.trouble) < 400
+
+
+@pytest.mark.parametrize("name", ["endless trailer", "endless chunk extension"])
+def test_fields_behind_the_head_are_bounded(scripted: Any, name: str) -> None:
+    """The parser collects a field without a bound: the answer ends long before its time does."""
+    (raw,), _ = converse(scripted, NO_ANSWER[name], timeout_s=30.0)
+    assert "does not end" in raw.trouble
+    assert raw.duration_s < 15.0
 
 
 @pytest.mark.parametrize("name", ["resets", "says nothing", "bad header", "endless 100", "never ends its body"])

@@ -26,6 +26,20 @@ def kept(folder: Path, name: str, run: Run) -> None:
     runjson.write_file(run, folder / name)
 
 
+def test_what_a_later_run_does_not_judge_has_not_ceased_to_fail(tmp_path: Path) -> None:
+    """A run of other operations says nothing of a failure, although it judges the same requirement."""
+    failed = result("STA-1", "quotePublicCart", Outcome.FAILED)
+    other = result("STA-1", "getApiKeyIdentity", Outcome.PASSED)
+    bad = run_of([failed, other], started_at="2025-11-01T00:00:00Z")
+    kept(tmp_path, "a", bad)
+    kept(tmp_path, "b", replace(run_of([other]), started_at="2025-11-02T00:00:00Z", filtered=True))
+    mended = run_of([replace(failed, outcome=Outcome.PASSED), other], started_at="2025-11-04T00:00:00Z")
+    kept(tmp_path, "c", replace(bad, started_at="2025-11-03T00:00:00Z"))
+    kept(tmp_path, "d", mended)
+    (trend,), _ = history(tmp_path)
+    assert [point.newly_passed for point in trend.points] == [(), (), (), ("STA-1",)]
+
+
 def test_the_runs_of_a_target_are_told_in_order(tmp_path: Path) -> None:
     """The oldest first, whatever the folders are called, with what began and ceased to fail."""
     good = run_of([result("AUTH-1", "getApiKeyIdentity", Outcome.PASSED)], started_at="2025-11-02T00:00:00Z")

@@ -33,7 +33,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(name: str, small: Run, tmp
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
-        with pytest.raises(ConformanceError, match=f"not written: {name}: OSError.*File too large|No space left"):
+        with pytest.raises(ConformanceError, match=f"not written: {name}: (File too large|No space left)"):
             write_reports(small, tmp_path, [name])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
