@@ -216,17 +216,18 @@ def _in_other_header(request: Request, key: str, _name: str) -> Request:
     return request
 
 
+def _in_cookie_and_headers(request: Request, key: str, name: str) -> Request:
+    return _in_other_header(_in_cookie(request, key, name), key, name)
+
+
 _Move = Callable[[Request, str, str], Request]
 """Takes a request without Authorization, a key and its credential's name."""
 
 
-def _moves(profile: Profile, operation: Operation) -> Mapping[str, _Move]:
-    """Every second way, by the operation: what reads keys is mostly one place of a service."""
-    moves: list[tuple[str, _Move]] = [("query", _in_query), ("cookie", _in_cookie), ("other-header", _in_other_header)]
-    return dict(every_nth(moves, profile, operation))
+_MOVES: Mapping[str, _Move] = {"query": _in_query, "cookie-and-headers": _in_cookie_and_headers}
 
 
-@check("AUTH-2", cases=_moves)
+@check("AUTH-2", on="api-key", cases=_MOVES)
 async def a_key_outside_authorization_counts_for_nothing(case: Case, move: _Move) -> None:
     """The good key, sent anywhere but in the Authorization header, does not authenticate."""
 
@@ -252,7 +253,21 @@ async def a_cookie_of_an_answer_counts_for_nothing(case: Case) -> None:
 @check("AUTH-3", on="api-key")
 async def a_401_names_its_scheme(case: Case) -> None:
     """A 401 carries WWW-Authenticate (RFC 9110 section 11.6.1)."""
-    answer = await case.shared_negative(Request.with_authorization, {401}, "no credential")
+    _expect_scheme(case, await case.shared_negative(Request.with_authorization, {401}, "no credential"))
+
+
+@check("AUTH-3", on="getApiKeyIdentity", cases=cases(INACTIVE))
+async def a_401_to_an_inactive_key_names_its_scheme(case: Case, credential: str) -> None:
+    """The 401 to a revoked or expired key carries WWW-Authenticate, too."""
+    absent = has_category(case.profile, case.operation, INACTIVE)
+    case.need_credential(credential, "a key with status revoked or expired is needed", absent)
+    purpose = f"the key {credential!r}"
+    _expect_scheme(
+        case, await case.shared_negative(lambda request: case.as_credential(request, credential), {401}, purpose)
+    )
+
+
+def _expect_scheme(case: Case, answer: Answer) -> None:
     if answer.header("WWW-Authenticate") is None:
         raise case.violation("the 401 has no WWW-Authenticate", answer, expected="WWW-Authenticate", observed="none")
 

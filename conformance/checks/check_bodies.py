@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import alternate_cases
 from conformance.checks.support.invalid_bodies import Change, contract_breaks, refusals
+from conformance.checks.support.refused_effects import examine_failed_control
 from conformance.checks.support.registry import check
 from conformance.checks.support.sized_bodies import in_chunks
 from conformance.client.request import Request
@@ -30,7 +31,7 @@ async def a_required_body_must_be_sent(case: Case, change: Change) -> None:
     await case.shared_negative(change, refusals(case), "no body", any_refusal=True)
 
 
-@check("BODY-1", on="createInstallationWebhook")
+@check("BODY-1", on=("createInstallationWebhook", "removePublicCartPromotion"))
 async def a_body_in_chunks_is_no_missing_one(case: Case) -> None:
     """A valid body is accepted in chunks, which every recipient can parse (RFC 9112, section 7.1): 400 is a warning.
 
@@ -56,6 +57,23 @@ NOT_JSON: Mapping[str, Change] = {
 async def a_body_that_is_no_json_is_answered_400(case: Case, change: Change) -> None:
     """A required body must be JSON."""
     await case.shared_negative(change, refusals(case), "a body that is no JSON", any_refusal=True)
+
+
+_EXTENDED_JSON: Mapping[str, Change] = {
+    "trailing-comma": lambda request: request.with_raw_body(_text(request)[:-1] + b",}"),
+    "comment": lambda request: request.with_raw_body(_text(request)[:-1] + b"/* */}"),
+    "line-break-in-a-name": lambda request: request.with_raw_body(_text(request)[:-1] + b',"a\nb":1}'),
+    "invalid-utf-8": lambda request: request.with_raw_body(_text(request)[:-1] + b',"a":"\xff"}'),
+}
+"""Where each is read, by what libraries do; the last two have one member more."""
+
+
+@check("BODY-2", cases=alternate_cases(_EXTENDED_JSON, 4))
+async def an_extension_of_json_is_no_json(case: Case, change: Change) -> None:
+    """A warning where a body in an extension of JSON is accepted, which a parser may read (RFC 8259, section 9)."""
+    case.require_case(isinstance(case.facts.body, dict), "the profile's body is no JSON object")
+    purpose = "a body in an extension of JSON"
+    await case.shared_negative(change, refusals(case), purpose, any_refusal=True, level=Level.RECOMMENDED)
 
 
 async def _flat_bodies(case: Case, request: Request) -> list[dict[str, str]]:
@@ -115,9 +133,12 @@ async def a_body_that_breaks_its_schema_is_answered_400(case: Case, schema_break
             case.require_case(False, f"{schema} allows that change of {where}")
         return bad
 
-    await case.shared_negative(
-        break_schema, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True
-    )
+    async def defect(request: Request) -> Request:
+        return break_schema(request)
+
+    purpose = f"a body that breaks {schema} at {where}"
+    async with examine_failed_control(case, defect, purpose, level=Level.DECLARED):
+        await case.shared_negative(break_schema, refusals(case), purpose, any_refusal=True)
 
 
 _MEDIA_TYPES = {

@@ -239,11 +239,14 @@ def _pairs(request: Request) -> list[Pair]:
         for where, leaf in free_leaves(request)
         if isinstance(leaf, str) and len(leaf) > 1 and not any(name.isdigit() for name in pointer.tokens(where))
     ]
-    return [
+    in_order = sorted(texts)
+    pairs = [
         (first_text[0], second_text[0])
         for first_text, second_text in pairwise(texts)
         if first_text[1] != second_text[1]
     ]
+    neighbours = {(first[0], second[0]) for first, second in pairwise(in_order)}
+    return sorted(pairs, key=lambda pair: pair not in neighbours)
 
 
 @check("IDEM-4", on="api-key idempotent", cases={"swapped": _swap, "moved": _move_character}, rests_on=PLAIN_REPLAY)

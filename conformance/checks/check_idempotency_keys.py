@@ -20,6 +20,7 @@ from conformance.client.request import Request, is_well_formed, malformed_key, n
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import strict_json as strictjson
+from conformance.core.outcomes import Level
 from conformance.profile.behavior import Idempotency
 from conformance.profile.model import Profile
 
@@ -220,17 +221,30 @@ async def a_key_in_the_other_case_repeats_the_call(case: Case) -> None:
 
 @check("IDEM-13")
 async def a_key_of_another_format_is_treated_as_stated(case: Case) -> None:
-    """A key of another format, also one just outside of the stated bounds, is refused with 400, or accepted."""
+    """A key of another format, also one just outside of the stated bounds, is refused with 400, or accepted.
+
+    A warning where a UUID is accepted in braces or without its hyphens, as parsers of UUIDs do.
+    """
     idempotency = _idempotency(case, "other_format", "the answer to a key of another format is needed")
     keys = _other_keys(idempotency)
     case.require_case(keys, "no key of another format is known")
-    for key in keys if case.operation.id == _CREATE else keys[:1]:
+    number = case.runtime.settings.contract.all.index(case.operation) % len(keys)
+    for key in keys if case.operation.id == _CREATE else (keys[number],):
         request = await case.arrange()
         purpose = f"a key of another format, {len(key)} characters"
         if idempotency.other_format == "refused":
-            await case.shared_negative(lambda good, key=key: good.with_key(key), {400}, purpose)  # type: ignore[misc]
+            level = Level.RECOMMENDED if idempotency.format == "uuid" and _is_read_as_uuid(key) else None
+            await case.shared_negative(lambda good, key=key: good.with_key(key), {400}, purpose, level=level)  # type: ignore[misc]
         else:
             await _expect_protection(case, request.with_key(key), purpose)
+
+
+def _is_read_as_uuid(key: str) -> bool:
+    try:
+        uuid.UUID(key)
+    except ValueError:
+        return False
+    return True
 
 
 async def _expect_protection(case: Case, request: Request, purpose: str) -> None:
@@ -268,7 +282,7 @@ def _other_keys(idempotency: Idempotency) -> list[str]:
         candidates = [f"other-format-{unique}", f"{unique}{unique}"]
     elif idempotency.format == "uuid":
         key = new_key(idempotency)
-        candidates = ["no such format", f"{key}0", key[:-1], f"{key[:-1]}g", f"{key}!"]
+        candidates = ["no such format", f"{key}0", key[:-1], f"{key[:-1]}g", f"{key}!", f"{{{key}}}", unique]
     else:
         shortest, longest = _shortest(idempotency), _longest(idempotency)
         candidates = [malformed_key(idempotency), *(key[:-1] for key in shortest), *(f"{key}0" for key in longest)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.page_sizes import expect_size_kept, parameters_beside_a_size
 from conformance.checks.support.registry import check
+from conformance.checks.support.search_filters import resembling_values
 from conformance.checks.support.search_lists import LISTS, is_accepted_in_a_pair
 from conformance.checks.support.search_pages import first_page, full_size, is_page_of_result, item_ids, items_of, suits
 from conformance.checks.support.signals import Inconclusive
@@ -260,17 +260,6 @@ async def a_listed_value_is_accepted(case: Case, listed: tuple[str, str]) -> Non
         raise case.violation(f"{text} is one of search.{LISTS[name]}, and was refused", answer, expected="200")
 
 
-def _resembling_values(value: str) -> list[str]:
-    """What a prefix query or LIKE takes for a value: its beginning, and patterns that match it.
-
-    The beginning is cut within a word in lower case, since the beginning of a code may name a group of codes. One of
-    four letters is a word for certain after another one.
-    """
-    if not re.search("[a-z]{5}$| [a-z]{4}$", value):
-        return []
-    return [value[:-2], f"{value[:-2]}%", f"_{value[1:]}"]
-
-
 @check("SRCH-8", cases={"category": "category", "merchant": "merchant"})
 async def a_value_that_resembles_another_one_is_unknown(case: Case, name: str) -> None:
     """A part of a known category or merchant, or a pattern, finds no item of the known one, as unknown values do.
@@ -284,16 +273,19 @@ async def a_value_that_resembles_another_one_is_unknown(case: Case, name: str) -
     case.need(known, f"search.{name}", "a value to filter by is needed")
     case.need(place, f"search.item_{name}", "the place of the value in an item is needed")
     case.require_case(treatment != "ignored", "an unknown value is ignored, as stated")
-    values = _resembling_values(known)
+    values = resembling_values(known)
     case.require_case(values, f"the {name} {known!r} does not end with a word in lower case")
     request = await case.arrange()
     other_name = "merchant" if name == "category" else "category"
     other, largest = getattr(search, other_name), search.page_size_max
     for value in values:
         query = {name: value}
-        if value is values[-1] and other and largest:  # beside the other filter
+        if value is values[0] and other and largest:  # beside the other filter
             query |= {other_name: other, "pageSize": str(largest)}
         answer = await case.send_with_retry(request.with_query(**query), f"{name}={value}", request)
+        if value is values[0] and treatment == "empty" and answer.is_refused:
+            message = f"{name}={value} was refused beside {other_name}, and an unknown {name} finds nothing, as stated"
+            raise case.violation(message, answer, expected="200")
         items = items_of(answer) if answer.ok else []
         if any(suits(item, place, known) and not suits(item, place, value) for item in items):
             message = f"{name}={value} finds items of {known!r}, and an unknown {name} is {treatment!r}, as stated"
@@ -337,7 +329,7 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     # the case of a language tag does not count (RFC 5646, section 2.1); locales of Unicode take underscores
     others = (listed.replace("-", "_"),) if name == "locale" else ()
     # a table that is an object of JavaScript has a member "constructor"
-    for value in (f"{listed}x", listed[:-1], "constructor", *others):
+    for value in (f"{listed}x", listed.partition("-")[0] if name == "locale" else listed[:-1], "constructor", *others):
         if value and value.casefold() not in {known.casefold() for known in values}:
             text = f"{name}={value}"
             changed = request.with_query(**{name: value})
@@ -380,7 +372,13 @@ async def the_page_after_the_last_is_treated_as_stated(case: Case) -> None:
 
 
 async def _expect_no_last_page_again(case: Case, request: Request, page: int) -> None:
-    """Violated where the page after a full last one shows the items of that one again."""
+    """Violated where the page after a full last one shows the items of that one again.
+
+    Nothing is known where pages of that size are not served: the bounds do not say that every size between them is.
+    """
+    last = await case.send_with_retry(request.with_query(page=str(page - 1)), "the last full page", request)
+    if not (last.ok and items_of(last)):
+        return
     if not await _items_or_past_the_end(case, request, page):
         return
     requests = [request.with_query(page=str(number)) for number in (page - 1, page)]

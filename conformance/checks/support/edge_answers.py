@@ -100,6 +100,9 @@ async def _send_most(case: Case) -> tuple[Answer, ...]:
     where, length = longest_text(case, request)
     if where:
         body = pointer.replace(body, where, wide_text(length))
+    for at, leaf in pointer.leaves(body):
+        if at and isinstance(leaf, bool) and at not in fixed_places(case):
+            body = pointer.replace(body, at, not leaf)
     most = request.with_body(body)
     if strictjson.is_equal(body, request.body) or is_against_schema(case, most):
         return ()

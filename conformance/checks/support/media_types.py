@@ -24,4 +24,4 @@ def other_media_types(media_types: tuple[str, ...]) -> list[str]:
     listed = {name.replace("*", SUBTYPE).casefold() for name in media_types}
     has_suffix = any("*" in name for name in media_types)
     near = f"text/{SUBTYPE}+json" if has_suffix else f"application/{SUBTYPE}+json"
-    return [name for name in ("application/json-seq", near) if name not in listed]
+    return [name for name in ("text/plain", near) if name not in listed]

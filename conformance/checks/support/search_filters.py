@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 
 from conformance.checks.support.case import Case
@@ -110,3 +111,14 @@ async def expect_not_everything_lost(
         if large.ok and not items_of(large):
             message = f"a search with {name}={value} finds nothing"
             raise Inconclusive(message, whole[0], large, cause=cause_of("SRCH-5"))
+
+
+def resembling_values(value: str) -> list[str]:
+    """What a prefix query or LIKE takes for a value: its beginning, and patterns that match it.
+
+    The beginning is cut within a word in lower case, since the beginning of a code may name a group of codes. One of
+    four letters is a word for certain after another one.
+    """
+    if not re.search("[a-z]{5}$| [a-z]{4}$", value):
+        return []
+    return [value[:-2], f"{value[:-2]}%", f"_{value[1:]}"]
