@@ -217,3 +217,18 @@ def key_echoed(policy: Policy) -> Policy:
         return policy.error(call, Refusal(refusal.kind, f"Unknown credential: {credential}", headers=refusal.headers))
 
     return evolve(policy, error=error)
+
+
+@fault(
+    "X63",
+    requirement="ENV-4",
+    title="the removal of a promotion without notification is answered with no state",
+    operations=("removePublicCartPromotion",),
+    source="an answer that is built by what sends the notification",
+)
+def no_state_without_notification(policy: Policy) -> Policy:
+    def shaper(call: Call, answer: Answer) -> Answer:
+        is_silent = answer.status == 200 and call.body.get("notify") is False
+        return evolve(answer, value={"data": {}}) if is_silent else answer
+
+    return with_shape(policy, shaper, "removePublicCartPromotion")

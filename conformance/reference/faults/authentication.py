@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 from urllib.parse import parse_qsl
 
 from conformance.reference.authentication import bearer, require_active
-from conformance.reference.call import Call, Caller, Refusal
+from conformance.reference.call import Answer, Call, Caller, Refusal
 from conformance.reference.keys import CALLERS
 from conformance.reference.policy import Policy, evolve, with_status
 from conformance.reference.registry import fault
@@ -159,3 +160,58 @@ def null_is_a_key(policy: Policy) -> Policy:
         return CALLERS["full"] if values == ["Bearer null"] else policy.authenticate(call)
 
     return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "X51",
+    requirement="AUTH-3",
+    title="the 401 to a revoked key has no WWW-Authenticate",
+    source="an error of the key store that passes the filter of authentication by",
+)
+def bare_401_to_a_revoked_key(policy: Policy) -> Policy:
+    def error(call: Call, refusal: Refusal) -> Answer:
+        reply = policy.error(call, refusal)
+        return evolve(reply, headers=()) if refusal.kind == "revoked_credential" else reply
+
+    return evolve(policy, error=error)
+
+
+def _also_by(policy: Policy, operation: str, find: Callable[[Call], str]) -> Policy:
+    """On one operation a key is found in another place, too, where there is no Authorization."""
+
+    def authenticate(call: Call) -> Caller:
+        if call.operation == operation and not call.request.header_values(b"authorization"):
+            caller = call.keys.by_secret(find(call))
+            if caller is not None:
+                return require_active(caller)
+        return policy.authenticate(call)
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "X52",
+    requirement="AUTH-2",
+    title="a key in X-Api-Key is accepted for after-sales requests",
+    operations=("requestStorefrontOrderAfterSales",),
+    source="an older route whose own filter was never removed",
+)
+def key_in_a_header_of_one_operation(policy: Policy) -> Policy:
+    def find(call: Call) -> str:
+        return call.request.first_header(b"x-api-key")
+
+    return _also_by(policy, "requestStorefrontOrderAfterSales", find)
+
+
+@fault(
+    "X53",
+    requirement="AUTH-2",
+    title="a key in the query is accepted for the identity",
+    operations=("getApiKeyIdentity",),
+    source="a page of a developer portal that calls it by a link",
+)
+def key_in_the_query_of_one_operation(policy: Policy) -> Policy:
+    def find(call: Call) -> str:
+        return dict(parse_qsl(call.request.query.decode("latin-1"))).get("api_key", "")
+
+    return _also_by(policy, "getApiKeyIdentity", find)

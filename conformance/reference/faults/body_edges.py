@@ -263,3 +263,16 @@ def longest_text_refused(policy: Policy) -> Policy:
         return f"{value}x" if is_longest else value
 
     return _validating(policy, change)
+
+
+@fault(
+    "X59",
+    requirement="BODY-2",
+    title="a comma after the last member is accepted",
+    source="a parser of JSON5",
+)
+def trailing_comma(policy: Policy) -> Policy:
+    def parse(call: Call, body: bytes) -> JsonValue:
+        return policy.reading.parse(call, re.sub(rb",(\s*[}\]])", rb"\1", body))
+
+    return with_reading(policy, parse=parse)

@@ -116,3 +116,22 @@ def half_the_depth(policy: Policy) -> Policy:
 )
 def one_level_more(policy: Policy) -> Policy:
     return with_reading(policy, max_depth=policy.reading.max_depth + 1)
+
+
+@fault(
+    "X62",
+    requirement="BODY-9",
+    title="a cancellation in text/plain is accepted",
+    operations=("cancelHostedCheckoutBrowser",),
+    source="navigator.sendBeacon, which sends texts as text/plain, supported for a page that is closed",
+)
+def plain_text_by_a_beacon(policy: Policy) -> Policy:
+    def as_json(call: Call) -> None:
+        if call.operation == "cancelHostedCheckoutBrowser":
+            headers = call.request.headers
+            is_text = call.request.first_header(b"content-type").startswith("text/plain")
+            if is_text:
+                others = tuple(header for header in headers if header[0] != b"content-type")
+                call.request = evolve(call.request, headers=(*others, (b"content-type", b"application/json")))
+
+    return evolve(policy, stages=_before_body(policy, as_json))

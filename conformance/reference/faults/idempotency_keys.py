@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import uuid
 from collections.abc import Callable
 
 from sqlalchemy import Connection, delete
@@ -308,3 +310,19 @@ def short_wait(policy: Policy) -> Policy:
 )
 def only_posts_wait(policy: Policy) -> Policy:
     return _impatient(policy, lambda call: int(call.request.method != "POST"))
+
+
+@fault(
+    "X57",
+    requirement="IDEM-13",
+    title="a UUID in braces or without its hyphens is accepted as key",
+    source="a parser of UUIDs that reads each of their notations",
+)
+def uuid_in_any_notation(policy: Policy) -> Policy:
+    def key(call: Call) -> str | None:
+        with contextlib.suppress(ValueError):
+            if sent := call.request.header(b"idempotency-key"):
+                return str(uuid.UUID(sent))
+        return policy.idempotency.key(call)
+
+    return with_idempotency(policy, key=key)

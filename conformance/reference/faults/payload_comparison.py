@@ -172,3 +172,23 @@ def false_left_out(policy: Policy) -> Policy:
         return [shorten(item) for item in value] if isinstance(value, list) else value
 
     return _with_fingerprint(policy, lambda body: canonical(shorten(body)))
+
+
+@fault(
+    "X58",
+    requirement="IDEM-4",
+    title="the values of a payload are joined without a separator",
+    operations=("quotePublicCart",),
+    source="a digest that is updated with one value after the other, in the order of their names",
+)
+def joined_values(policy: Policy) -> Policy:
+    def leaves(value: JsonValue) -> list[str]:
+        if isinstance(value, dict):
+            return [leaf for name in sorted(value) for leaf in leaves(value[name])]
+        return [leaf for item in value for leaf in leaves(item)] if isinstance(value, list) else [str(value)]
+
+    def fingerprint(call: Call) -> str:
+        text = "".join(leaves(call.body)) if call.operation == "quotePublicCart" else canonical(call.body)
+        return digest(text, call.proof.jkt if call.proof else "")
+
+    return with_idempotency(policy, fingerprint=fingerprint)

@@ -241,3 +241,33 @@ def ignored_extension(policy: Policy) -> Policy:
             policy.oauth.proof["signature"](call, proof)
 
     return with_proof(policy, signature=is_signed)
+
+
+@fault(
+    "X49",
+    requirement="OA-6",
+    title="any typ that ends in +jwt is accepted, so an access token is",
+    operations=_TOKEN,
+    source="a test of the ending, for the types of RFC 8725 section 3.11 (RFC 9449 section 4.3, item 4)",
+)
+def any_jwt_type(policy: Policy) -> Policy:
+    def kind(call: Call, proof: Proof) -> None:
+        if not str(proof.header.get("typ")).endswith("+jwt"):
+            policy.oauth.proof["type"](call, proof)
+
+    return with_proof(policy, type=kind)
+
+
+@fault(
+    "X50",
+    requirement="OA-6",
+    title="htu is compared without regard to case",
+    operations=_TOKEN,
+    source="both URLs in lower case, for the host (RFC 9449 section 4.3, item 9; RFC 3986 section 6.2.2.1)",
+)
+def caseless_htu(policy: Policy) -> Policy:
+    def url(call: Call, proof: Proof) -> None:
+        if str(proof.claims.get("htu")).lower() != call.request.url.lower():
+            policy.oauth.proof["url"](call, proof)
+
+    return with_proof(policy, url=url)

@@ -199,3 +199,26 @@ def stored_up_to_the_bad_member(policy: Policy) -> Policy:
                 objects.change(db, endpoint, _state(data), data)
 
     return with_reading(policy, validate=validate)
+
+
+@fault(
+    "X60",
+    requirement="BODY-4",
+    title="a checkout that is refused for the buyer's address is carried out all the same",
+    operations=(_CHECKOUT,),
+    source="an address that is validated when the confirmation is sent, after the checkout",
+)
+def checked_out_for_a_bad_address(policy: Policy) -> Policy:
+    lead = _lead_to("cart", "checked_out", "quoted")
+
+    def read_body(call: Call) -> None:
+        try:
+            pipeline.read_body(call)
+        except Refusal as refusal:
+            if call.operation == _CHECKOUT and "buyer.email" in refusal.message:
+                with call.store.write() as db:
+                    lead(call, db)
+            raise
+
+    stages = tuple(read_body if stage is pipeline.read_body else stage for stage in policy.stages)
+    return evolve(policy, stages=stages)

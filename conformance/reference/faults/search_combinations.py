@@ -8,7 +8,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from sqlalchemy import Connection
 
-from conformance.reference.call import Answer, Call
+from conformance.reference import catalogue
+from conformance.reference.call import Answer, Call, Refusal
 from conformance.reference.policy import Handler, Policy, before_work, evolve, with_handler, with_search
 from conformance.reference.registry import fault
 
@@ -270,3 +271,52 @@ def single_item_lost(policy: Policy) -> Policy:
         return search
 
     return with_handler(policy, "searchPublicProducts", wrap)
+
+
+@fault(
+    "X54",
+    requirement="SRCH-9",
+    title="with category and merchant the second page is the first one",
+    operations=_SEARCH,
+    source="an offset that is computed before the second filter is known",
+)
+def second_page_of_two_filters(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        is_second = {"category", "merchant"} <= parameters.keys() and parameters.get("page") == "2"
+        return _with_parameter(call, "page", "1") if is_second else call
+
+    return _with_search(policy, change)
+
+
+@fault(
+    "X55",
+    requirement="SRCH-8",
+    title="an unknown category beside a known merchant is answered 404",
+    operations=_SEARCH,
+    source="a lookup of the merchant's own categories, which finds none",
+)
+def unknown_category_of_a_merchant(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        is_known = parameters.get("category") in catalogue.CATEGORIES or "category" not in parameters
+        if not is_known and parameters.get("merchant") in catalogue.MERCHANTS:
+            raise Refusal("not_found", "There is no such category.")
+        return call
+
+    return _with_search(policy, change)
+
+
+@fault(
+    "X56",
+    requirement="SRCH-8",
+    title="a language without its region is accepted as locale",
+    operations=_SEARCH,
+    source="the lookup of RFC 4647, where the guide says that other locales are refused",
+)
+def language_alone(policy: Policy) -> Policy:
+    locales = {locale.partition("-")[0]: locale for locale in catalogue.LOCALES}
+
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        locale = locales.get(parameters.get("locale", ""))
+        return _with_parameter(call, "locale", locale) if locale else call
+
+    return _with_search(policy, change)

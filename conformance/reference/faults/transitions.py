@@ -115,3 +115,23 @@ def removal_quotes(policy: Policy) -> Policy:
         return act
 
     return with_handler(policy, *_PROMOTION, wrap)
+
+
+@fault(
+    "X61",
+    requirement="CONF-1",
+    title="reading the quote of an open cart makes it a quoted one",
+    operations=("checkoutPublicCart",),
+    source="a quote that is made where there is none, and stored with the cart",
+)
+def quote_by_reading(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            cart = objects.find(call, db, "cart")
+            if cart.state == "open":
+                objects.change(db, cart, "quoted", cart.data)
+            return inner(call, db)
+
+        return act
+
+    return with_handler(policy, "quotePublicCartCheckout", wrap)
