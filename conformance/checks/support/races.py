@@ -22,8 +22,6 @@ from conformance.profile.behavior import RateLimit
 _CALLS: Final = 9
 _QUICK_CALLS: Final = 4
 """In quick depth, where a request is dear: an implementation without any lock shows with few rivals too."""
-_LIMITED_CALLS: Final = 3
-"""After rivals that were limited: of so few, two may pass a limit of what runs at once."""
 ROUNDS: Final = 3
 """Each round has nine rivals of the first call: a race lost one time in ten, on one operation only, is missed in
 0.9 ** 27 of all runs, which is 6 %."""
@@ -36,9 +34,7 @@ _ACCEPTED_STATUSES: Final = frozenset({409, 429, 500, 502, 503, 504})
 
 
 def concurrent_calls(case: Case) -> int:
-    """How many calls are sent together in the depth of the run; few where a target limits how many run at once."""
-    if _is_limited(case):
-        return _LIMITED_CALLS
+    """How many calls are sent together in the depth of the run."""
     return _QUICK_CALLS if case.profile.limits.depth == "quick" else _CALLS
 
 
@@ -47,15 +43,11 @@ async def send_together(case: Case, requests: Sequence[Request], purpose: str) -
 
     After rivals of this check that were limited, nothing else is sent before them for the length of a window.
     """
-    silence_s = _window_s(case.profile.rate_limit) if _is_limited(case) else 0.0
+    is_limited = case.is_repeated and _LIMITED in case.runtime.memory
+    silence_s = _window_s(case.profile.rate_limit) if is_limited else 0.0
     async with case.runtime.sender.reserve_starts(len(requests), silence_s=silence_s):
         sent = [case.send(request, purpose, accept_statuses=_ACCEPTED_STATUSES) for request in requests]
         return list(await asyncio.gather(*sent))
-
-
-def _is_limited(case: Case) -> bool:
-    """Whether all rivals but one were limited in an earlier attempt."""
-    return case.is_repeated and _LIMITED in case.runtime.memory
 
 
 def _window_s(facts: RateLimit) -> float:
