@@ -49,7 +49,6 @@ NOT_JSON: Mapping[str, Change] = {
     "trailing-garbage": lambda request: request.with_raw_body(_text(request) + b"]"),
     "second-value": lambda request: request.with_raw_body(_text(request) + b" {}"),
     "blank": lambda request: request.with_raw_body(b" \r\n "),
-    "plain-text": lambda request: request.with_raw_body(b"not json at all"),
 }
 
 

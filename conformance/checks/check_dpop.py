@@ -60,10 +60,6 @@ def _other_scheme(url: str) -> str:
     return urlunsplit(parts._replace(scheme="http" if parts.scheme == "https" else "https"))
 
 
-def _host_only(url: str) -> str:
-    return urlunsplit(urlsplit(url)._replace(path="/"))
-
-
 def _path_in_other_case(url: str) -> str:
     parts = urlsplit(url)
     return urlunsplit(parts._replace(path=parts.path.swapcase()))
@@ -126,7 +122,6 @@ CONDITIONS: dict[str, Defect] = {
     "9-htu-other-host": _other_htu(_other_host),
     "9-htu-other-port": _other_htu(_other_port),
     "9-htu-other-scheme": _other_htu(_other_scheme),
-    "9-htu-host-only": _other_htu(_host_only),
     _HTU_IN_OTHER_CASE: _other_htu(_path_in_other_case),
     _HTU_WITH_SLASH: _other_htu(lambda url: url + "/"),
     "9-htu-longer-path": _other_htu(lambda url: url + "/more"),

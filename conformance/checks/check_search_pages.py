@@ -161,10 +161,10 @@ async def _expect_no_page_twice(case: Case, doubt: Inconclusive, count: int, siz
     number = int(dict(second.request.query)["page"]) - first_page(case.profile)
     if number * size >= count and not case.profile.search.past_the_end:
         return
-    again = [await case.send(answer.request, "both pages again") for answer in (first, second)]
-    if all(answer.ok for answer in again) and items_of(again[0]) == items_of(again[1]) == items_of(first):
+    answers = [await case.send(answer.request, "both pages again") for answer in (first, second)]
+    if all(answer.ok for answer in answers) and items_of(answers[0]) == items_of(answers[1]) == items_of(first):
         message = "two pages of a filtered search hold the same items"
-        raise case.violation(message, *again, expected="other items, or what pages past the end are")
+        raise case.violation(message, *answers, expected="other items, or what pages past the end are")
 
 
 _PAGES_BY_CURSOR = {"whole": 4, "filtered": 3}

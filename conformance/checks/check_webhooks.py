@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.list_lengths import endpoints_of_two_lists
 from conformance.checks.support.new_endpoints import create_endpoint, poll_copies, update_of, updated_endpoint
 from conformance.checks.support.other_endpoints import FULLEST, LEAST, kinds_of_endpoints, other_endpoint
@@ -132,11 +133,18 @@ async def a_second_endpoint_like_the_first_is_survived(case: Case) -> None:
 
 @check("WH-2", on="updateInstallationWebhook")
 async def patch_changes_only_what_it_names(case: Case) -> None:
-    """Members that a PATCH does not name keep the values of the create answer."""
+    """Members that a PATCH does not name keep the values of the create answer: all of them, where it names none."""
     need_partial_update(case)
     create_answer, update = await create_endpoint(case)
-    answer = await case.control(await partial_update(case, update), "partial update")
+    partial = await partial_update(case, update)
+    answer = await case.control(partial, "partial update")
     expect_kept(case, create_answer, answer, case.profile.webhooks.kept)
+    of_nothing = partial.with_body({}).with_fresh_key()
+    if not is_against_schema(case, of_nothing):
+        second = await case.send(of_nothing, "an update of nothing")
+        shown = [beside_kept(case, name) for name in partial.body if is_shown(case, answer, name)]
+        if second.ok:
+            expect_kept(case, answer, second, [*case.profile.webhooks.kept, *shown])
 
 
 @check("WH-2", on="updateInstallationWebhook", cases={FULLEST: FULLEST, LEAST: LEAST})

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from conformance.reference import hosted, objects
 from conformance.reference.call import Answer, Call, JsonObject, JsonValue, success
-from conformance.reference.policy import Handler, Policy, Schema, with_handlers, with_oauth, with_reading
+from conformance.reference.policy import Handler, Policy, Schema, evolve, with_handlers, with_oauth, with_reading
 from conformance.reference.registry import fault
 
 _TOKEN = ("exchangeOAuthToken",)
@@ -147,3 +147,17 @@ def null_in_inner_objects(policy: Policy) -> Policy:
         return policy.reading.validate(call, schema, _without_null(schema, value, False))
 
     return with_reading(policy, validate=validate)
+
+
+@fault(
+    "X64",
+    requirement="WH-2",
+    title="an update that names nothing empties the description",
+    operations=("updateInstallationWebhook",),
+    source="a form whose empty submission counts as one with empty fields",
+)
+def update_of_nothing(policy: Policy) -> Policy:
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        return policy.merge(old, changes or {"description": ""})
+
+    return evolve(policy, merge=merge)

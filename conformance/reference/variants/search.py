@@ -144,3 +144,22 @@ def cursor_bound_to_its_query(policy: Policy) -> Policy:
 @variant("V540", requirement="SRCH-3", title="white space around page and pageSize is trimmed")
 def trimmed_numbers(policy: Policy) -> Policy:
     return with_search(policy, integer=lambda name, text: policy.search.integer(name, text.strip()))
+
+
+_SERVED_SIZES: Final = (2, 10, 25)
+
+
+@variant(
+    "V543",
+    requirement="SRCH-8",
+    title="pageSize is one of three numbers",
+    profile={"search": {"page_size_min": 2, "page_size_max": 25, "query": {"pageSize": 10}}},
+)
+def listed_page_sizes(policy: Policy) -> Policy:
+    """The bounds are stated; that every number between them is a page size is not."""
+
+    def integer(name: str, text: str) -> int | None:
+        number = policy.search.integer(name, text)
+        return None if name == "pageSize" and number not in _SERVED_SIZES else number
+
+    return with_search(policy, integer=integer)

@@ -270,6 +270,8 @@ BOUNDS = {"clock_behind_s": 60, "clock_ahead_s": 20}
         (60, 20, 2.5, ""),
         (60, 20, -2.5, ""),
         (60, 20, 6, ""),
+        (60, 20, 20, ""),
+        (60, 20, -20, ""),
         (70, 20, 0, "just-outside-behind"),
         (50, 20, 0, "just-inside-behind"),
         (60, 30, 0, "just-outside-ahead"),
