@@ -66,7 +66,7 @@ async def a_store_of_every_state_is_listed(case: Case, fixture_state: tuple[str,
 
 @check("ERR-3", on=("api-key read path",), cases=_states)
 async def a_resource_of_every_state_is_read(case: Case, fixture_state: tuple[str, str] | None) -> None:
-    """A resource in no state is refused for its key, which reads others; the invariants judge each kind of answer."""
+    """A key that reads other resources is not refused for a resource in any state; the invariants judge the answer."""
     answer = await _send_in_state(case, fixture_state)
     if answer.status in _OF_AUTHORIZATION:
         control = await case.control(await case.arrange(), "another resource with the same key")

@@ -53,7 +53,7 @@ _WITHOUT_KEY = {"absent": "no Authorization header", "empty": "an empty Authoriz
 
 
 def _defects(profile: Profile, operation: Operation) -> Mapping[str, str]:
-    """An absent header and a random key, and of what is almost a good header a part: one function reads all of them."""
+    """No header, a random key, and some of the near misses: one parser of the service reads them all."""
     almost = ["empty", *(["scheme-only"] if profile.authorization.header("").strip() else []), *NEAR_MISSES]
     return {name: name for name in ["absent", "random-key", *every_nth(almost, profile, operation)]}
 

@@ -62,7 +62,7 @@ async def another_scheme_is_treated_as_stated(case: Case) -> None:
     """A good key with another scheme or none is answered 401, or the key alone is accepted, as stated."""
     stated = case.profile.authorization
     case.require_case(stated.scheme_name, f"{stated.format!r} has no scheme")
-    case.need(stated.scheme, "authorization.scheme", "whether the key needs its scheme is needed")
+    case.need(stated.scheme, "authorization.scheme", "the treatment of a key without its scheme is needed")
     forms = {**other_schemes(stated), **({} if case.operation.scope else rare_schemes(stated))}
     if stated.scheme == "required":
         await _expect_refused(case, forms, "authorization.scheme = 'required'")

@@ -126,7 +126,7 @@ def _is_open(part: Mapping[str, Any]) -> bool:
 async def an_unknown_member_is_treated_as_stated(case: Case) -> None:
     """A body with an unknown member is answered 400, or 200 as if it were not there, or shown by the answer."""
     stated, limit = case.profile.bodies.unknown_members, case.profile.bodies.max_bytes
-    case.need(stated, "bodies.unknown_members", "what an unknown member is, is needed")
+    case.need(stated, "bodies.unknown_members", "the treatment of unknown members is needed")
     request = await case.arrange()
     if limit is not None:
         _need_room(case, request, limit)

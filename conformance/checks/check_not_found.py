@@ -78,7 +78,7 @@ async def a_pattern_that_fits_an_id_names_nothing(case: Case) -> None:
     """
     request = await case.arrange()
     values = list(map(str, request.path.values()))
-    case.require_case(not any(map(has_number_alone, values)), "of such an id a service may read the number alone")
+    case.require_case(not any(map(has_number_alone, values)), "a service may read the number alone in such an id")
     is_long = all(len(value) > _REPLACED and value[-_REPLACED:].isalnum() for value in values)
     case.require_case(is_long, f"the id has no {_REPLACED} last letters or digits behind others")
     pattern = _PATTERNS[case.operation.id]

@@ -249,7 +249,7 @@ async def a_limit_is_enforced_after_each_recovery(case: Case) -> None:
 
 @check("RATE-6", exclusive=True)
 async def what_is_counted_separately_is_answered(case: Case) -> None:
-    """While one is limited, a separately counted one is answered."""
+    """While a caller is limited, another one that is counted separately is answered."""
     per = case.profile.rate_limit.per
     case.need(per, "rate_limit.per", "what is counted separately is needed")
     provocation = await provoke(case)

@@ -103,7 +103,7 @@ async def the_spelling_of_the_scheme_gives_no_scope(case: Case) -> None:
     """In another case of its scheme or its own a key has no other scopes, where the case does not count as stated."""
     lacking = credentials_without_scope(case.profile, case.operation)
     forms = equal_forms(case.profile.authorization)
-    case.require_case(forms and lacking, "one spelling of scheme and key, or no such key")
+    case.require_case(forms and lacking, "the profile allows one spelling only, or has no key without the scope")
 
     async def refuse(request: Request) -> Answer:
         for name, form in forms.items():

@@ -71,7 +71,7 @@ async def an_id_in_capitals_is_no_way_around(case: Case) -> None:
     path = (await case.arrange(use=use)).path
     swapped = {name: value.swapcase() for name, value in path.items()}
     is_other = swapped != path and all(map(is_distinctive, path.values()))
-    case.require_case(is_other, "ids have no letters, or are so short that another may be an own one")
+    case.require_case(is_other, "ids have no letters, or are so short that the changed one may exist here")
     await expect_out_of_reach(case, swapped, "the id of another installation's object, in the other case")
 
 

@@ -139,9 +139,9 @@ async def patch_changes_only_what_it_names(case: Case) -> None:
     partial = await partial_update(case, update)
     answer = await case.control(partial, "partial update")
     expect_kept(case, create_answer, answer, case.profile.webhooks.kept)
-    of_nothing = partial.with_body({}).with_fresh_key()
-    if not is_against_schema(case, of_nothing):
-        second = await case.send(of_nothing, "an update of nothing")
+    empty_update = partial.with_body({}).with_fresh_key()
+    if not is_against_schema(case, empty_update):
+        second = await case.send(empty_update, "an update of nothing")
         shown = [beside_kept(case, name) for name in partial.body if is_shown(case, answer, name)]
         if second.ok:
             expect_kept(case, answer, second, [*case.profile.webhooks.kept, *shown])

@@ -49,7 +49,7 @@ def gate(
 
     0 passes, 1 a failure, or with --baseline a regression, 3 something required was not judged, 5 the suite erred. The
     decision is the run's own verdict and its scope; what narrows it (a tier, allowed requirements, waivers) is printed.
-    With --depth quick a run in quick depth passes if nothing was found, which is no verdict; with --observed an
+    With --depth quick a run in quick depth passes if nothing was found, which is not a verdict; with --observed an
     observed run if it has no violation that the baseline does not have.
 
     \b

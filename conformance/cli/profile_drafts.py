@@ -130,7 +130,7 @@ def init(base_url: str, keys: tuple[str, ...], output: Path | None, restart: boo
         return
     if missing := [option for option, value in (("--base-url", base_url), ("--key", keys)) if not value]:
         hint = "use these options, or run it in a terminal"
-        raise UsageError("cannot prompt: the input is no terminal", where=" and ".join(missing), hint=hint)
+        raise UsageError("cannot prompt: standard input is not a terminal", where=" and ".join(missing), hint=hint)
     _print_next_steps(_draft(base_url, keys, output or _DEFAULT_OUTPUT, parameters))
 
 

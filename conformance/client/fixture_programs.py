@@ -73,7 +73,7 @@ async def _read_output(process: asyncio.subprocess.Process) -> bytes:
 
 
 async def _release(process: asyncio.subprocess.Process) -> None:
-    """Waits for the end of a program that was ended, and of its output: `wait` alone does not return before that."""
+    """Waits until a killed program has exited and its output is closed: `wait` alone does not return before that."""
     assert process.stdout is not None
     with contextlib.suppress(TimeoutError):  # a process that has left the group may keep the output open
         async with asyncio.timeout(_GRACE_S):

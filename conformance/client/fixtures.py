@@ -119,9 +119,9 @@ class Fixtures:
         return await asyncio.shield(self._shared_tasks[fixture.name])
 
     def renew_shared(self, name: str, members: Members) -> bool:
-        """Whether another fixture is shared from now on than the one with these members, which may have ended.
+        """Drops the shared fixture with these members, which may have ended. Returns whether it did.
 
-        One that is seconds old has not, and one of a static list is not used up for that.
+        A fixture that is seconds old has not ended, and those of a static list are not used up for this.
         """
         kind, _, state = name.partition(".")
         task, fixture = self._shared_tasks.get(name), self.find(kind, state)

@@ -1,4 +1,4 @@
-"""What people do with runs: hold a release to them, sign them, lay them side by side. Pure functions of run files."""
+"""Uses of runs: gate a release, sign a certificate, compare runs, show their history. Pure functions of run files."""
 
 __all__ = [
     "badge",

@@ -130,13 +130,13 @@ def _notes(before: Run, after: Run) -> Iterator[str]:
         yield "The suite judged with other checks in the previous run: a new cause may come from a new check."
     for name, run, other in (("The previous run", before, after), ("This run", after, before)):
         if run.interrupted:
-            yield f"{name} ended early: what it did not judge is neither new nor gone."
+            yield f"{name} ended early: what it did not judge is not compared."
         elif run.observed:
-            yield f"{name} judged observed traffic: what was not seen is neither new nor gone."
+            yield f"{name} judged observed traffic: what was not seen is not compared."
         elif run.filtered:
-            yield f"{name} judged only selected checks: what it did not judge is neither new nor gone."
+            yield f"{name} judged only selected checks: what it did not judge is not compared."
         elif _is_quicker(run, other):
-            yield f"{name} was asked in quick depth: what that leaves out is neither new nor gone."
+            yield f"{name} ran in quick depth: what that leaves out is not compared."
 
 
 def _summary(changes: Changes) -> str:

@@ -118,13 +118,13 @@ def _format_counts(results: tuple[Result, ...]) -> str:
 def answer(decision: Decision, run: Run) -> str:
     """`✓ passes: https://shop.example is conformant: 20 of 20 operations, ...`, with what narrows the decision."""
     tier = "" if decision.tier == ALL else f" ({decision.tier})"
-    mark = "✓ passes" if decision.passed else "✕ is blocked"
+    mark = "✓ passes" if decision.passed else "✕ blocked"
     target = f"{console_text(one_line(run.target))}{tier}"
     if decision.observed:
         new = "nothing new" if decision.baseline else "no violation"
-        statement = f"{new} was found in the observed traffic of {target}, which is no verdict"
+        statement = f"{new} was found in the observed traffic of {target}, which is not a verdict"
     elif decision.depth:
-        statement = f"nothing was found at {target} in {decision.depth} depth, which is no verdict"
+        statement = f"nothing was found at {target} in {decision.depth} depth, which is not a verdict"
     else:
         statement = f"{target} is {decision.verdict}"
     parts = [f"{mark}: {statement}: {decision.scope.summary}"]

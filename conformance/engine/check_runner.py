@@ -131,7 +131,7 @@ async def _run_once(instance: Instance, case: Case) -> Result:
     except (MissingFact, NotSent, FixtureError, BudgetExhausted) as obstacle:
         return _incomplete_result(replace(blank, exchanges=_exchange_ids(case.answers)), case.profile, obstacle)
     except Inapplicable as signal:
-        message = f"a further case: {signal.message}" if signal.further else signal.message
+        message = f"an optional case: {signal.message}" if signal.further else signal.message
         return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, further=signal.further)
     except JournalError:
         raise

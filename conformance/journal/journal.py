@@ -87,7 +87,7 @@ class MemoryJournal(Journal):
         self.lines.append(line)
 
     def close(self) -> None:
-        """There is no file."""
+        """Does nothing: it has no file."""
 
 
 def _lock_file(file: int, wait_s: float) -> bool:

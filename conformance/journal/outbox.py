@@ -23,4 +23,4 @@ class Outbox(Journal):
         return b"".join(self._lines.popleft() for _ in range(len(self._lines)))
 
     def close(self) -> None:
-        """There is no file."""
+        """Does nothing: an outbox has no file."""

@@ -148,7 +148,7 @@ def _rank(cause: Cause) -> tuple[object, ...]:
 
 
 def _is_collateral(result: Result) -> tuple[bool, bool, bool]:
-    """Sorts first what names the cause and shows it best: failures of its own requirement that no chance has found."""
+    """A sort key: failures of the violated requirement come first, results of randomised checks last."""
     is_foreign = result.requirement != violated_requirement(result.cause)
     return is_foreign, result.outcome not in BAD_OUTCOMES, result.check.startswith(_CHANCE)
 

@@ -51,4 +51,4 @@ def _summary(reasons: list[tuple[str, int]], results: int) -> str:
     if not reasons:
         return ""
     commonest, count = reasons[0]
-    return commonest if count == results else f"{commonest}, and {results - count:,} more for another reason"
+    return commonest if count == results else f"{commonest}, and {results - count:,} of the results for other reasons"

@@ -68,7 +68,7 @@ class Authorization:
     scheme: Annotated[
         SchemeUse,
         fact(
-            "Whether the key needs the scheme: another one, or none, is 401; or the key alone is accepted.",
+            "required: a key with another scheme or without one is answered 401. optional: the key alone is accepted.",
             exclusion=True,
         ),
     ] = ""

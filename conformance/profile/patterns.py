@@ -33,7 +33,7 @@ def pattern_trouble(pattern: str) -> str:
         return f"{pattern[:200]!r} demands {count:,} repetitions, and at most {_MAX_REPETITIONS:,} are supported"
     if text := _slow_text(pattern):
         message = f"takes more than {_LONGEST_MATCH_S * 1000:g} ms to refuse a text of {len(text)} characters"
-        return f"{pattern[:200]!r} {message}: it repeats in several ways what it could repeat in one, as in (a+)+"
+        return f"{pattern[:200]!r} {message}: it has nested or ambiguous repetitions, as (a+)+ has"
     return ""
 
 

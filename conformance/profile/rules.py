@@ -182,7 +182,7 @@ def reference_problems(
     for key, name, declared in walk(document, schema or facts_schema(), schema):
         kind = declared.get("x-refers-to", "")
         if kind == "file" and not os.path.isfile(directory / name):  # noqa: PTH113 - Path.is_file raises on a long name
-            yield Problem(key, f"{directory / name} is no file")
+            yield Problem(key, f"there is no file {directory / name}")
         elif name and kind in known and name not in known[kind]:
             hint = nearest(name, known[kind]) or ("add it to [credentials]" if kind == "credential" else "")
             yield Problem(key, f"unknown {kind} {name}", hint)

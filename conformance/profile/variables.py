@@ -34,7 +34,7 @@ def require_known_variables(names: Iterable[str], known: Collection[str]) -> Non
     """Raises ProfileError where `--var` names what is not known: what it was to set would keep its other value."""
     if unknown := next((name for name in names if name not in known), None):
         hint = nearest(unknown, sorted(known)) or "the profile has no variables"
-        raise ProfileError(f"{unknown} is no variable of the profile", where="--var", hint=hint)
+        raise ProfileError(f"the profile has no variable {unknown}", where="--var", hint=hint)
 
 
 def variables_of_each(paths: Iterable[Path], variables: Mapping[str, str]) -> dict[Path, dict[str, str]]:

@@ -160,7 +160,9 @@ def _verdict(run: Run) -> Iterator[Line]:
     if waiting_line := grouping.waiting_text(run):
         yield Line(f"  {waiting_line}", "dim")
     if remaining := grouping.left_behind(run):
-        yield Line(f"  left behind: {one_line(remaining)}; run.json names each, [cleanup] removes them", "dim")
+        yield Line(
+            f"  created and not removed: {one_line(remaining)}; run.json lists them, [cleanup] would remove them", "dim"
+        )
 
 
 def _heading(number: int, group: Group) -> Line:
@@ -234,7 +236,7 @@ def _refused_controls(run: Run) -> Iterator[Line]:
     style, groups = STYLES[Outcome.INCONCLUSIVE], sorted(found.values(), key=len, reverse=True)
     for results in groups[:FULL_GROUPS]:
         first = next((result for result in results if result.exchanges), results[0])
-        rest_note = f"[{plural(len(results), 'result')} not judged for it]"
+        rest_note = f"[{plural(len(results), 'result')} not judged because of it]"
         yield Line(f"{SYMBOLS[Outcome.INCONCLUSIVE]} {one_line(first.message)} {rest_note}", style, hang=2)
         yield from _evidence(run, first)
     if len(groups) > FULL_GROUPS:
@@ -291,7 +293,7 @@ def _missing_facts(run: Run, limit: int = FACTS) -> Iterator[Line]:
             f"  … and {plural(len(run.missing) - limit, 'more fact')}: the page and run.json have them all", "dim"
         )
     yield Line(
-        "  a fact that is not there: `none` with a reason in its place (`conformance explain profile.KEY`)", "dim"
+        "  to exclude a fact that is not there, state `none` with a reason (`conformance explain profile.KEY`)", "dim"
     )
     yield Line("")
 

@@ -85,7 +85,7 @@ class Search:
         weights: Weights,
         groups: Sequence[Callable[[Instance], str]] = (),
     ) -> None:
-        """`groups`: each names what comes once of every kind, before any of it comes twice."""
+        """`groups`: each function names the group of an instance; every group comes once before any comes twice."""
         self._instances = instances
         self._coverage = groups
         self._doubts: list[float] = []

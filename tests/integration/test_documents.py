@@ -134,7 +134,7 @@ def test_what_list_says_is_killed_are_the_faults_that_there_are() -> None:
     assert {name: row["title"] for name, row in recorded.items()} == {n: fault.title for n, fault in faults().items()}
     assert [name for name, fault in faults().items() if fault.requirement not in recorded[name]["by"]] == []
     warned = sum(row.get("warned", False) for row in recorded.values())
-    assert f"of {len(recorded)} faults {len(recorded)} are killed" in (text := " ".join(README.split()))
+    assert f"all {len(recorded)} faults are detected" in (text := " ".join(README.split()))
     assert f"{warned} of them by a warning" in text
 
 

@@ -140,7 +140,7 @@ def a_duplicate_in_flight_waits(traffic: Traffic) -> Judgements:
             if first is None:
                 continue
             if call.status == 409:
-                message = "a duplicate of a call in progress was answered 409, and is stated to wait"
+                message = "a duplicate of a call in progress was answered 409, and idempotency.in_flight is 'waits'"
                 yield violation(message, first, call, expected="200")
             elif call.ok:
                 yield confirmation(first, call)

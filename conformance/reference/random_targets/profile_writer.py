@@ -134,7 +134,7 @@ def _bodies(target: RandomTarget) -> Patch:
 def _answers(target: RandomTarget) -> Patch:
     has_further = target.extra_members or target.replay == "rewritten"
     return {
-        "fresh_headers": [target.fresh_header] if target.fresh_header else {"none": "no header is new in each answer"},
+        "fresh_headers": [target.fresh_header] if target.fresh_header else {"none": "no header is always new"},
         "further_members": "allowed" if has_further else "never",
     }
 

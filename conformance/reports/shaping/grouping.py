@@ -257,7 +257,7 @@ def exchange_line(exchange: Exchange) -> str:
     purpose = f" {cut(exchange.purpose, 100)}:" if exchange.purpose else ""
     answer = str(exchange.status)
     if exchange.status is None:
-        answer = f"no answer, {cut(exchange.trouble, 300) or 'unknown why'}"
+        answer = f"no answer, {cut(exchange.trouble, 300) or 'cause unknown'}"
     request = f"{cut(exchange.method, 20)} {cut(exchange.url, 300)}"
     return f"{cut(exchange.id, 60)}{purpose} {request} -> {answer} ({milliseconds(exchange.duration_ms)})"
 

@@ -76,7 +76,7 @@ async def _read_fact(runtime: Runtime, fixture: Fixture, members: Members, name:
 
 
 def _is_hidden(runtime: Runtime, fixture: Fixture) -> bool:
-    """Whether the profile states that an operation is refused with 404 in that state: what is so is as if absent."""
+    """Whether the profile states that an operation is refused with 404 in that state, as an absent one is."""
     transitions = runtime.settings.profile.transitions
     return any(t.fixture == fixture.name and not (t.after or t.leads_to) and t.status == 404 for t in transitions)
 

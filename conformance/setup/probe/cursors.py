@@ -77,7 +77,7 @@ async def probe_cursors(probe: Probe) -> None:
 
 
 def _state_absence(probe: Probe, reading: _Reading) -> None:
-    evidence = f"on {len(reading.pages)} pages nothing beside data differs but the number of the page"
+    evidence = f"on {len(reading.pages)} pages only the number of the page differs outside data"
     for fact in ("cursor", "cursor_parameter"):
         probe.draft.state(("search", fact), {"none": _NONE}, evidence)
 

@@ -65,8 +65,8 @@ def test_a_verbose_run_prints_each_check_when_it_ends(runs: Runs) -> None:
 @pytest.mark.parametrize(
     ("command", "quiet"),
     [
-        (["gate", "bad"], r"✕ is blocked: [^\n]*\n"),
-        (["gate", "bad", "--format", "text", "--tier", "stable"], r"✕ is blocked: [^\n]*\n"),
+        (["gate", "bad"], r"✕ blocked: [^\n]*\n"),
+        (["gate", "bad", "--format", "text", "--tier", "stable"], r"✕ blocked: [^\n]*\n"),
         (["compare", "good", "bad"], r"\d+ regressed[^\n]*\n"),
     ],
 )

@@ -99,7 +99,7 @@ def test_where_pages_differ_in_nothing_there_is_no_cursor(tmp_path: Path) -> Non
     """The exclusion has what was seen as its evidence."""
     text, search = _drafted(_service(lambda start, size: {"meta": {"page": start // size + 1}}), tmp_path)
     assert search["cursor"].keys() == search["cursor_parameter"].keys() == {"none"}
-    assert "nothing beside data differs but the number of the page" in text
+    assert "only the number of the page differs outside data" in text
 
 
 def _with_sorts(values: list[str]) -> dict[str, Any]:

@@ -222,7 +222,7 @@ def test_the_lines_begin_with_the_answer(small: Run) -> None:
     """Then each cause with the command that runs it again, and what is waived, with the reason."""
     decision = decide(small, Policy(), today=TODAY)
     lines = list(verdicts.lines(decision, small))
-    assert lines[0].startswith("✕ is blocked")
+    assert lines[0].startswith("✕ blocked")
     assert any(line.strip().startswith("again") for line in lines)
     (waived,) = [line for line in lines if line.startswith("◇")]
     reason = "waived until 2026-01-31 by team-edge (EDGE-41): the gateway answers for the shop"

@@ -47,7 +47,7 @@ def test_a_key_with_a_value_is_the_same_fact() -> None:
     (fact,) = missing_facts(results)
     assert (fact.key, fact.results, fact.requirements) == ("rate_limit.provoke = true", 3, ("RATE-2", "RATE-1"))
     assert fact.reasons == ("a burst is needed", "no 429 was seen")
-    assert fact.reason == "a burst is needed, and 1 more for another reason"
+    assert fact.reason == "a burst is needed, and 1 of the results for other reasons"
 
 
 FORMS = (
@@ -86,7 +86,7 @@ def test_a_fact_of_a_few_words_shows_them_all() -> None:
     [
         (("the profile allows an hour", "the profile allows an hour"), "the profile allows an hour"),
         (("quotePublicCart needs a client: state oauth",), "the operation needs a client: state oauth"),
-        (("one", "another", "one"), "one, and 1 more for another reason"),
+        (("one", "another", "one"), "one, and 1 of the results for other reasons"),
         (("",), "the profile does not state oauth"),
     ],
 )

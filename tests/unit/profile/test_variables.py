@@ -38,7 +38,7 @@ def test_an_unknown_variable_is_refused(name: str, hint: str, tmp_path: Path) ->
     path = _profile(tmp_path, "p", '[variables]\nother = "x"\n')
     with pytest.raises(ProfileError) as raised:
         load_profile(path, variables={"place": "/a", name: "b"})
-    assert str(raised.value).startswith(f"--var: {name} is no variable of the profile (")
+    assert str(raised.value).startswith(f"--var: the profile has no variable {name} (")
     assert hint in str(raised.value)
 
 
@@ -47,7 +47,7 @@ def test_each_of_several_profiles_gets_its_own(tmp_path: Path) -> None:
     first, second = _profile(tmp_path, "a"), _profile(tmp_path, "b", '[variables]\nother = "x"\n')
     given = {"place": "/a", "other": "y"}
     assert variables_of_each([first, second], given) == {first: {"place": "/a"}, second: given}
-    with pytest.raises(ProfileError, match="--var: oter is no variable"):
+    with pytest.raises(ProfileError, match="--var: the profile has no variable oter"):
         variables_of_each([first, second], {**given, "oter": "z"})
     broken = tmp_path / "broken.toml"
     assert variables_of_each([first, broken], given) == {first: {"place": "/a"}, broken: given}

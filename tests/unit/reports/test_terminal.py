@@ -86,7 +86,7 @@ def test_a_refused_control_is_shown_once_with_its_answer() -> None:
     run = run_of(resting, (refused,), proven=())
     lines = summary_lines(run)
     (head,) = [at for at, line in enumerate(lines) if line.startswith("? the control of")]
-    assert lines[head].endswith("instead of 200 [2 results not judged for it]")
+    assert lines[head].endswith("instead of 200 [2 results not judged because of it]")
     assert "the htu is another URL" in "".join(lines[head:])
 
 
