@@ -15,13 +15,14 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from msgspec import to_builtins
 
 from conformance.core.errors import CertificateError, ConformanceError, UsageError
 from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.files import open_regular
 from conformance.core.model import Run
-from conformance.core.outcomes import Outcome, Verdict
+from conformance.core.outcomes import Outcome, Stability, Verdict
 from conformance.decisions.gate import ALL, Decision, Policy, decide, of_tier
 from conformance.journal.journal import NAME as JOURNAL
 from conformance.reports import runjson
@@ -36,6 +37,7 @@ PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 PREDICATE: Final = "https://in-toto.io/attestation/test-result/v0.1"
 SUBJECTS: Final = (runjson.FILE, JOURNAL)
 _MAX_BYTES: Final = 16_000_000
+_MAX_LINE: Final = 400
 _ENCRYPTION_HINT: Final = "the password of an encrypted key is read from CONFORMANCE_KEY_PASSWORD"
 
 
@@ -197,44 +199,62 @@ def read_certificate(data: bytes, key: bytes | None = None, *, where: str = "") 
     signer = _verify(envelope, trusted or named_key, where)
     if named_key.keyid != signer.keyid:
         raise CertificateError("it was signed by another key than the one it names", where=where)
-    facts = descriptors["target"]["annotations"]
-    digests = {item["name"]: item["digest"]["sha256"] for item in statement["subject"]}
     if "scope" not in descriptors:
         raise UsageError(
             "is a certificate of an earlier version, without a scope", where=where, hint="certify the run again"
         )
-    scope = descriptors["scope"]["annotations"]
-    digests |= {name: item["digest"]["sha256"] for name, item in descriptors.items() if "digest" in item}
-    return Certificate(
-        target=descriptors["target"]["uri"],
-        tier=facts["tier"],
-        profile=descriptors["profile"]["annotations"]["name"],
-        suite=descriptors["suite"]["annotations"]["version"],
-        issued=facts["issued"],
-        until=facts["until"],
-        started_at=facts["startedAt"],
-        digests=digests,
-        scope=scope["summary"],
-        policy=tuple(scope["policy"]),
-        exclusions=tuple(f"{item['fact']}: {item['reason']}" for item in scope["exclusions"]),
-        passed=tuple(statement["predicate"].get("passedTests", ())),
-        waived=tuple(statement["predicate"].get("warnedTests", ())),
-        signer=signer.keyid,
-    )
+    try:
+        return _content(statement, descriptors, signer.keyid)
+    except (ValueError, KeyError, TypeError, AttributeError):  # ValidationError of msgspec is a ValueError
+        raise _unreadable(data, where) from None
+
+
+def _content(statement: Mapping[str, Any], descriptors: Mapping[str, Any], signer: str) -> Certificate:
+    """The content of a statement. Raises ValueError, KeyError, TypeError or AttributeError where it is not one."""
+    facts, scope = descriptors["target"]["annotations"], descriptors["scope"]["annotations"]
+    subjects = {item["name"]: item["digest"]["sha256"] for item in statement["subject"]}
+    if {*subjects} != {*SUBJECTS} or facts["tier"] not in (ALL, *Stability):
+        raise ValueError("not a certificate of a run")
+    for day in (facts["issued"], facts["until"]):
+        date.fromisoformat(day)
+    digests = {name: item["digest"]["sha256"] for name, item in descriptors.items() if "digest" in item}
+    content = {
+        "target": descriptors["target"]["uri"],
+        "tier": facts["tier"],
+        "profile": descriptors["profile"]["annotations"]["name"],
+        "suite": descriptors["suite"]["annotations"]["version"],
+        "issued": facts["issued"],
+        "until": facts["until"],
+        "started_at": facts["startedAt"],
+        "digests": {**subjects, **digests},
+        "scope": scope["summary"],
+        "policy": scope["policy"],
+        "exclusions": [f"{item['fact']}: {item['reason']}" for item in scope["exclusions"]],
+        "passed": statement["predicate"].get("passedTests", ()),
+        "waived": statement["predicate"].get("warnedTests", ()),
+        "signer": signer,
+    }
+    return msgspec.convert(content, Certificate)
 
 
 def lines(certificate: Certificate) -> Iterator[str]:
     """The certificate as lines for a terminal."""
+    first, *others = (clean(one_line(text, _MAX_LINE)) for text in _texts(certificate))
+    yield first
+    yield from (f"  {text}" for text in others)
+
+
+def _texts(certificate: Certificate) -> Iterator[str]:
     tier = "" if certificate.tier == ALL else f", tier {certificate.tier}"
-    yield f"{clean(certificate.target)} is conformant{tier}: {clean(one_line(certificate.scope))}"
+    yield f"{certificate.target} is conformant{tier}: {certificate.scope}"
     for restriction in certificate.policy:
-        yield f"  under a policy: {clean(one_line(restriction))}"
-    yield f"  profile {clean(certificate.profile)}, suite {certificate.suite}, run of {certificate.started_at}"
-    yield f"  certified {certificate.issued}, holds until {certificate.until}, by the key {certificate.signer}"
+        yield f"under a policy: {restriction}"
+    yield f"profile {certificate.profile}, suite {certificate.suite}, run of {certificate.started_at}"
+    yield f"certified {certificate.issued}, holds until {certificate.until}, by the key {certificate.signer}"
     for exclusion in certificate.exclusions:
-        yield f"  excluded by the profile: {clean(one_line(exclusion))}"
+        yield f"excluded by the profile: {exclusion}"
     for waiver_text in certificate.waived:
-        yield f"  accepted: {clean(one_line(waiver_text))}"
+        yield f"accepted: {waiver_text}"
 
 
 def differences(certificate: Certificate, directory: Path) -> Iterator[str]:

@@ -79,13 +79,20 @@ def _base64_cores(raw: bytes) -> set[str]:
 
 
 def rare_forms(secret: str) -> tuple[str, ...]:
-    """The forms of a secret that ordinary software does not write: base32, in reverse order, and spelt out.
+    """The forms of a secret that ordinary software does not write.
+
+    Base32, base64 of UTF-16, octal escapes, quoted-printable (RFC 2045, section 6.7), in reverse order, and spelt out.
 
     In base32, the characters that encode only bits of the secret, at each of the five offsets, in either case. They
     are apart from the other forms: for all secrets of a run they would cost more time than the others together.
     """
     raw = secret.encode("utf-8", "surrogatepass")
     found = {secret[::-1], *(sign.join(secret) for sign in _SIGNS)}
+    found |= _base64_cores(secret.encode("utf-16-le", "surrogatepass"))
+    octal, hexadecimal = [f"{byte:03o}" for byte in raw], [f"={byte:02X}" for byte in raw]
+    # texts are also searched with their escapes decoded, where no backslash is left
+    found |= {"".join(octal), "".join(f"\\{digits}" for digits in octal)}
+    found |= {"".join(hexadecimal), "".join(hexadecimal).lower()}
     for offset in range(5):
         shifted = base64.b32encode(b"\0" * offset + raw)
         core = shifted[(offset * 8 + 4) // 5 : (offset + len(raw)) * 8 // 5].decode()

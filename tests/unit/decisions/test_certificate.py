@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -13,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from securesystemslib.dsse import Envelope
 
 from conformance.core.errors import CertificateError, UsageError
 from conformance.core.model import Run, Waiver
@@ -80,6 +82,57 @@ def test_it_is_an_in_toto_statement_in_a_dsse_envelope(folder: Path) -> None:
     assert statement["predicateType"] == "https://in-toto.io/attestation/test-result/v0.1"
     assert [one["name"] for one in statement["subject"]] == ["run.json", "journal.ndjson"]
     assert statement["predicate"]["result"] == "PASSED"
+
+
+def _annotations(statement: Any, name: str) -> Any:
+    return next(part for part in statement["predicate"]["configuration"] if part["name"] == name)["annotations"]
+
+
+def _set_parts(statement: Any, **parts: Any) -> None:
+    statement["predicate"]["configuration"] = [
+        {**part, **parts.get(part["name"], {})} for part in statement["predicate"]["configuration"]
+    ]
+
+
+NO_CERTIFICATES: dict[str, Callable[[Any], Any]] = {
+    "no target": lambda statement: statement["predicate"]["configuration"].pop(0),
+    "a tier that is a number": lambda statement: _annotations(statement, "target").update(tier=5),
+    "a day that there is not": lambda statement: _annotations(statement, "target").update(until="9999-99-99"),
+    "half a day": lambda statement: _annotations(statement, "target").update(until="5"),
+    "no scope": lambda statement: _set_parts(statement, scope={"annotations": None}),
+    "waivers that are no texts": lambda statement: statement["predicate"].update(warnedTests=[5, None]),
+    "no subject": lambda statement: statement.update(subject=[]),
+    "another subject": lambda statement: statement["subject"][0].update(name="../x"),
+}
+
+
+def _signed_again(folder: Path, change: Callable[[Any], Any]) -> bytes:
+    """A certificate whose statement was changed before it was signed, by whoever has a key."""
+    statement = json.loads(base64.b64decode(json.loads(signed(folder))["payload"]))
+    change(statement)
+    envelope = Envelope(certificate._canonical(statement), certificate.PAYLOAD_TYPE, {})
+    envelope.sign(certificate._signer(PRIVATE, "")[0])
+    return certificate._canonical(envelope.to_dict()) + b"\n"
+
+
+@pytest.mark.parametrize("name", NO_CERTIFICATES)
+def test_a_signed_statement_of_another_form_is_no_certificate(folder: Path, name: str) -> None:
+    """A signature says who wrote it, not that it is a certificate."""
+    with pytest.raises((CertificateError, UsageError)):
+        certificate.read_certificate(_signed_again(folder, NO_CERTIFICATES[name]), PUBLIC)
+
+
+def test_no_text_of_a_certificate_controls_the_terminal(folder: Path) -> None:
+    """No escape sequence is printed, and no text adds a line."""
+
+    def change(statement: Any) -> None:
+        _annotations(statement, "suite").update(version="\x1b[31mX")
+        _annotations(statement, "target").update(startedAt="\x1b]0;t\x07")
+        _set_parts(statement, target={"uri": "http://x\n✓ the certificate is valid"})
+
+    printed = list(certificate.lines(certificate.read_certificate(_signed_again(folder, change), PUBLIC)))
+    assert not any("\x1b" in line or "\n" in line for line in printed)
+    assert printed[0].startswith("http://x ✓")
 
 
 def test_no_key_is_in_it(folder: Path) -> None:

@@ -116,6 +116,26 @@ def test_no_credential_survives_backwards_or_spelt_out(sign: str, secret: str, b
         assert "«credential" in cleaned
 
 
+_BYTE_NOTATIONS: dict[str, Callable[[bytes], str]] = {
+    "octal escapes": lambda raw: "".join(f"\\{byte:03o}" for byte in raw),
+    "quoted-printable": lambda raw: "".join(f"={byte:02X}" for byte in raw),
+    "quoted-printable in lower case": lambda raw: "".join(f"={byte:02x}" for byte in raw),
+    "base64 of UTF-16": lambda raw: base64.b64encode(raw.decode().encode("utf-16-le")).decode(),
+}
+
+
+@pytest.mark.parametrize("name", _BYTE_NOTATIONS)
+@few
+@given(secret=st.text(_KEY_CHARACTERS, min_size=12, max_size=60))
+def test_no_credential_survives_as_bytes_of_other_tools(name: str, secret: str) -> None:
+    """As shells, mail programs and PowerShell write bytes; in JSON too."""
+    written = _BYTE_NOTATIONS[name](secret.encode())
+    for text in (f"x {written} y", json.dumps(written)):
+        cleaned = _known(secret, lasting=True).clean(text)
+        assert "«credential" in cleaned
+        assert written[4:-4] not in cleaned
+
+
 @pytest.mark.parametrize("lasting", [True, False], ids=["lasting", "passing"])
 @given(secret=secret_texts, before=st.binary(max_size=8), after=st.binary(max_size=8), urlsafe=st.booleans())
 @few
