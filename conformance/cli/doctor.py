@@ -9,10 +9,13 @@ from typing import Any, Final
 
 import click
 
+from conformance.cli.files import is_terminal
 from conformance.cli.options import options_from, table_options, target_options
 
 _FIRST_LINE_S: Final = 2.0
 _LINE_EVERY_S: Final = 5.0
+_MAX_KEYS: Final = 20
+"""The number of profile keys that are shown of those that would enable checks."""
 
 
 @click.command()
@@ -23,7 +26,7 @@ _LINE_EVERY_S: Final = 5.0
 def doctor(spend: bool, as_json: bool, **parameters: Any) -> None:
     """Prove the facts of a profile before a run: one line each, wrong ones first, with advice.
 
-    Sends a few hundred requests, as a run would. Ends with the checks that would be unstated, by the profile key that
+    Sends up to a few hundred requests. Ends with the checks that would be unstated, by the profile key that
     would enable them.
 
     Exits 0 if no fact is wrong, 2 if one is, 3 if a limit, a gateway or the deadline kept some from being proven, 4 if
@@ -52,12 +55,12 @@ def doctor(spend: bool, as_json: bool, **parameters: Any) -> None:
         code = error.exit_code
     else:
         code = exit_code(facts)
-    if sys.stderr.isatty():
+    if is_terminal(sys.stderr):
         click.echo("\r\033[K", err=True, nl=False)
     if as_json:
         click.echo(json.dumps({"facts": [asdict(fact) for fact in sort_facts(facts)]}, indent=1))
     else:
-        for line in [*format_facts(facts), *(format_unstated(plan.applicability) if plan else ())]:
+        for line in [*format_facts(facts), *(format_unstated(plan.applicability, _MAX_KEYS) if plan else ())]:
             click.echo(line)
     sys.exit(code)
 
@@ -68,7 +71,7 @@ def _progress_printer() -> Callable[[str], None]:
 
     def show(text: str) -> None:
         nonlocal next_line_at
-        if sys.stderr.isatty():
+        if is_terminal(sys.stderr):
             click.echo(f"\r\033[K{text}…", err=True, nl=False)
         elif time.monotonic() >= next_line_at:
             next_line_at = time.monotonic() + _LINE_EVERY_S

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
 import click
 
@@ -23,6 +23,11 @@ def file_option(*names: str, help: str) -> Callable[[_F], _F]:  # noqa: A002 - c
     return click.option(*names, type=click.Path(path_type=Path), metavar="FILE", help=help)
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a standard stream is a terminal; None is one that the shell has closed."""
+    return stream is not None and stream.isatty()
+
+
 def echo_lines(lines: Iterable[str]) -> None:
     for line in lines:
         click.echo(line)
@@ -30,7 +35,7 @@ def echo_lines(lines: Iterable[str]) -> None:
 
 def echo_wrapped(lines: Iterable[str]) -> None:
     """Prints lines; on a terminal they are wrapped at words to its width, but for commands to copy."""
-    if sys.stdout is None or not sys.stdout.isatty():  # None: closed by the shell
+    if not is_terminal(sys.stdout):
         echo_lines(lines)
         return
     from conformance.reports.terminal import wrap

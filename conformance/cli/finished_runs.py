@@ -16,6 +16,9 @@ from conformance.cli.files import file_option as _file
 from conformance.cli.files import write_text as _write_text
 from conformance.cli.options import verbosity_options
 
+_LONG_COMMAND = 2_000
+"""Characters of a command line that is printed before it runs."""
+
 if TYPE_CHECKING:
     from conformance.core.run_options import RunOptions
 
@@ -61,7 +64,13 @@ def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None
 
     run = load(run_dir)
     command_words = command(run, failed=failed, profile=str(profile or ""))
-    click.echo(display_command(shlex.join(command_words), run.profile.path))
+    text = display_command(shlex.join(command_words), run.profile.path)
+    checks = command_words.count("--only")
+    click.echo(
+        text
+        if show or len(text) <= _LONG_COMMAND
+        else f"{checks:,} checks of {run_dir} again (--show prints the command)"
+    )
     if not show:
         from conformance.cli import main
 

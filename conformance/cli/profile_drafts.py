@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from conformance.cli.files import is_terminal
 from conformance.cli.options import ValueType
 from conformance.core.defaults import PROBE_DEADLINE_S, PROBE_REQUESTS
 from conformance.core.messages import PREFIX_ADVICE
@@ -125,7 +126,7 @@ def init(base_url: str, keys: tuple[str, ...], output: Path | None, restart: boo
     """
     from conformance.core.errors import UsageError
 
-    if sys.stdin.isatty():
+    if is_terminal(sys.stdin):
         _draft_interactively(base_url, keys, output, parameters, restart=restart)
         return
     if missing := [option for option, value in (("--base-url", base_url), ("--key", keys)) if not value]:

@@ -56,13 +56,14 @@ def lines(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
     yield ""
     for kind, found in groupby(comparison.differences, key=lambda d: d.kind):
         differences = list(found)
-        yield f"{kind} ({len(differences)}){'  — both conform' if CONFORM[kind] else ''}"
         merged = _merge_letters(differences)
+        merged_note = f" in {len(merged):,} lines" if len(merged) != len(differences) else ""
+        yield f"{kind} ({len(differences):,}{merged_note}){'  — both conform' if CONFORM[kind] else ''}"
         limit = len(merged) if verbose else _MAX_LINES
         for text, letters in list(merged.items())[:limit]:
             yield f"  {','.join(letters)}  {text}"
         if (remaining := len(merged) - limit) > 0:
-            yield f"  … and {remaining} more: --verbose shows all"
+            yield f"  … and {remaining:,} more: --verbose shows all"
 
 
 def _merge_letters(differences: Sequence[Difference]) -> dict[str, list[str]]:
@@ -77,7 +78,7 @@ def _merge_letters(differences: Sequence[Difference]) -> dict[str, list[str]]:
 
 def _line(difference: Difference) -> str:
     case = f" ({difference.case})" if difference.case else ""
-    change = f" {difference.before or 'nothing'} → {difference.after or 'nothing'}:" if difference.requirement else ""
+    change = f" {difference.before or 'not run'} → {difference.after or 'not run'}:" if difference.requirement else ""
     place = " ".join(part for part in (difference.requirement, difference.operation or "the service") if part)
     return clean(one_line(f"{place}{case}:{change} {difference.text}", 300))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from conformance.core.messages import join_values
 from conformance.core.model import Result, Run, Waiver
 from conformance.core.outcomes import WAIVED, Verdict
 from conformance.decisions.gate import ALL, REGRESSIONS, Decision, Obstacle
@@ -93,7 +94,7 @@ def _summary_of(group: list[Obstacle], run: Run) -> str:
     titles = {cause.id: cause.title for cause in run.causes}
     title = titles.get(first.result.cause) or first.result.general_message
     results = [obstacle.result for obstacle in group]
-    names = one_line(", ".join(dict.fromkeys(result.requirement for result in results)), 100)
+    names = console_text(join_values(dict.fromkeys(result.requirement for result in results), _MAX_NAMES))
     place = f"{names} in {plural(len(group), 'result')} on {_operations(results)}"
     return f"{first.kind}{before}: {console_text(one_line(f'{place}: {title}', 400))}"
 

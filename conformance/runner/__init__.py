@@ -1,4 +1,3 @@
-"""How a run is driven: command, pytest plugin, progress, order, shards, pytest-xdist, many targets,
-kill matrix; and the observation of traffic."""
+"""How a run is driven: command, pytest plugin, progress, order, shards, many targets, kill matrix, observed traffic."""
 
 __all__ = ["command", "embedded_reference", "kill_matrix", "many_targets", "observe", "progress"]

@@ -88,9 +88,8 @@ def _dependency_rank(name: str) -> int:
 def summary_line(facts: Iterable[Fact]) -> str:
     counts = {state: sum(fact.state is state for fact in facts) for state in State}
     if counts[State.WRONG]:
-        return (
-            f"{counts[State.WRONG]} wrong, {counts[State.PROVEN]} proven: correct the first line, then run doctor again"
-        )
+        counted = f"{counts[State.WRONG]} wrong, {counts[State.PROVEN]} proven"
+        return f"{counted}: begin with the first line, then run doctor again"
     unsure_part = f", {counts[State.UNSURE]} unsure" if counts[State.UNSURE] else ""
     return f"{counts[State.PROVEN]} facts proven{unsure_part}, nothing wrong"
 

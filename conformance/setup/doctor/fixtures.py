@@ -31,7 +31,8 @@ async def _fixture_fact(runtime: Runtime, fixture: Fixture) -> Fact:
     try:
         members = await runtime.fixtures.get_shared(fixture, scope)
     except FixtureError as error:
-        return wrong(error.where or name, error.message, error.hint or "check its provider")
+        source = f"{error.where}: " if error.where and error.where != name else ""
+        return wrong(name, f"{source}{error.message}", error.hint or "check its provider")
     except (NotSent, MissingFact) as reason:
         return note(name, f"not created: {reason}")
     used = set(_used_members(runtime, fixture))

@@ -138,12 +138,20 @@ def format_plan(plan: Plan) -> Iterator[str]:
     yield from format_unstated(plan.applicability)
 
 
-def format_unstated(groups: Applicability) -> Iterator[str]:
-    """The checks that would be unstated, by the profile key that would enable them, as lines of text."""
+def format_unstated(groups: Applicability, limit: int | None = None) -> Iterator[str]:
+    """The checks that would be unstated, by the profile key that would enable them, as lines of text.
+
+    `limit`: the number of keys that are shown; None: all.
+    """
     if groups.unstated:
         yield ""
         yield f"unstated: {sum(map(len, groups.unstated.values())):,} checks; state the fact, or exclude it and say why"
-    for key, instances in sorted(groups.unstated.items(), key=lambda item: -len(item[1])):
+    ranked = sorted(groups.unstated.items(), key=lambda item: -len(item[1]))
+    width = max((len(key) for key, _ in ranked[:limit]), default=0)
+    for key, instances in ranked[:limit]:
         names = sorted({instance.check.requirement for instance in instances})
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-        yield f"  {key:48} {len(instances):4} checks: {', '.join(names[:6])}{more}"
+        count = f"{len(instances):5,} {'check' if len(instances) == 1 else 'checks'}"
+        yield f"  {key:{width}} {count}: {', '.join(names[:6])}{more}"
+    if limit is not None and len(ranked) > limit:
+        yield f"  … and {len(ranked) - limit} more: `conformance run --plan` shows all"

@@ -170,6 +170,12 @@ def _find_installation(value: JsonValue) -> str:
     return ""
 
 
+def _reason_of_installation(probe: Probe, name: str, *, is_readable: bool) -> str:
+    if name == probe.main_credential:
+        return "the name of the first key's installation"
+    return "it reads resources of the first key" if is_readable else "TODO assumed: no contrary evidence"
+
+
 async def probe_scopes(probe: Probe) -> None:
     """Tries each scope with each key, on resources of the home installation, and states what the status codes show."""
     table: Mapping[str, Any] = probe.draft.get("credentials") or {}
@@ -194,7 +200,7 @@ async def probe_scopes(probe: Probe) -> None:
             probe.draft.state(("credentials", name, "installation"), "B", "resources of the first key are hidden")
             continue
         if not installations_known:
-            reason = "it reads resources of the first key" if is_readable else "TODO assumed: no contrary evidence"
+            reason = _reason_of_installation(probe, name, is_readable=is_readable)
             probe.draft.state(("credentials", name, "installation"), "A", reason)
         allowed = (claimed | {s for s, a in answers.items() if a.ok}) - {
             s for s, a in answers.items() if a.status == 403
