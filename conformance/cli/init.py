@@ -58,7 +58,7 @@ def ask_questions(output: Path, options: Mapping[str, str], *, restart: bool) ->
         if question is None:
             return answers
         if enabled := describe_enabled(question, contract):
-            click.echo(f"  {enabled}")
+            click.echo(f"\n  {enabled}:")
         answers[question.name] = _prompt(question, output)
         write_answers(output, answers)
 

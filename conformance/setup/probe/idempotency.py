@@ -142,7 +142,7 @@ async def probe_key_location(probe: Probe) -> None:
     probe.draft.todo(
         "idempotency", 'name = "Idempotency-Key"', 'name of the header or parameter; in a body: pointer = "/..."'
     )
-    probe.echo("  idempotency key: location not found")
+    probe.echo("  idempotency key: location not found; state [idempotency] carrier and name in the draft")
 
 
 def _without_key_members(probe: Probe, request: Request) -> Request:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from conformance.contract import Contract
 from conformance.core.errors import UsageError
@@ -134,6 +135,21 @@ def _parse_text(text: str) -> str:
     return text
 
 
+def _parse_key_place(text: str) -> dict[str, str]:
+    carrier, _, name = text.partition(":")
+    if carrier not in ("header", "query", "body") or not name or (carrier == "body" and not name.startswith("/")):
+        raise UsageError("header:NAME, query:NAME or body:/POINTER")
+    return {"carrier": carrier, "pointer" if carrier == "body" else "name": _parse_text(name)}
+
+
+def _parse_query(text: str) -> dict[str, Any]:
+    try:
+        parameters = parse_qsl(text.removeprefix("?"), keep_blank_values=True, strict_parsing=True)
+    except ValueError:
+        raise UsageError("a query string, as q=shoes&locale=en-US&market=US&sort=name&page=1&pageSize=10") from None
+    return {name: int(value) if re.fullmatch(r"\d{1,9}", value) else value for name, value in parameters}
+
+
 def _parse_fixture(member: str, *, is_reusable: bool = False) -> Parse:
     """A list of values for one member of a fixture."""
 
@@ -184,6 +200,21 @@ QUESTIONS: Final = (
         ("revocation", "propagation_s"),
         facts=("revocation",),
         excludes=("revocation",),
+    ),
+    Question(
+        "idempotency",
+        "The place of the idempotency key, if the probe may not find it (header:NAME, query:NAME, body:/POINTER)",
+        _parse_key_place,
+        ("idempotency",),
+        facts=("idempotency",),
+        excludes=("idempotency",),
+    ),
+    Question(
+        "search",
+        "A query that finds several pages of products (q=shoes&locale=en-US&market=US&sort=...&page=1&pageSize=10)",
+        _parse_query,
+        ("search", "query"),
+        facts=("search",),
     ),
     Question(
         "merchants",

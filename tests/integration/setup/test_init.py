@@ -53,6 +53,8 @@ def test_it_asks_what_only_a_person_knows(desk: Desk) -> None:
         screen.answer("another installation", "")
         screen.answer("A revoked key", "none: keys are never revoked")
         screen.answer("after it was revoked", "none: keys are never revoked")
+        screen.answer("The place of the idempotency key", "")
+        screen.answer("A query that finds", "")
         screen.answer("Slugs of stores", "acme, northwind")
         screen.answer("Ids of open carts", "c1")
         screen.answer("Ids of orders", "")
