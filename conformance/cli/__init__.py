@@ -14,6 +14,7 @@ import click
 
 from conformance.cli import certificates, contracts, doctor, finished_runs, profile_drafts
 from conformance.cli import gate as gates
+from conformance.cli.files import echo_lines, echo_wrapped
 from conformance.cli.observe import observe
 from conformance.cli.options import drop_environment, missing_option, options_from, run_options, target_options
 from conformance.cli.shell import CommandGroup
@@ -257,14 +258,13 @@ def explain(name: str, run_dir: Path | None) -> None:
     """
     from conformance.checks.catalog import explanation
 
-    lines = explanation(name)
-    if run_dir is not None:
-        from conformance.decisions.explain_failure import failure_lines
-        from conformance.judge.assemble import load
+    if run_dir is None:
+        echo_wrapped(explanation(name), hang=14)
+        return
+    from conformance.decisions.explain_failure import failure_lines
+    from conformance.judge.assemble import load
 
-        lines = failure_lines(load(run_dir), name)
-    for line in lines:
-        click.echo(line)
+    echo_lines(failure_lines(load(run_dir), name))
 
 
 @main.command()

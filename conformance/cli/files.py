@@ -33,8 +33,11 @@ def echo_lines(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def echo_wrapped(lines: Iterable[str]) -> None:
-    """Prints lines; on a terminal they are wrapped at words to its width, but for commands to copy."""
+def echo_wrapped(lines: Iterable[str], hang: int = 4) -> None:
+    """Prints lines; on a terminal they are wrapped at words to its width, but for commands to copy.
+
+    `hang`: the columns before the second line of a text.
+    """
     if not is_terminal(sys.stdout):
         echo_lines(lines)
         return
@@ -42,7 +45,7 @@ def echo_wrapped(lines: Iterable[str]) -> None:
 
     width = max(shutil.get_terminal_size().columns, _MIN_WIDTH)
     for line in lines:
-        echo_lines([line] if line.startswith(_COMMAND) else wrap(line, width, hang=4))
+        echo_lines([line] if line.startswith(_COMMAND) else wrap(line, width, hang))
 
 
 def write_text(path: Path | None, text: str) -> None:

@@ -127,4 +127,6 @@ def _resource_shortage(error: BaseException, resource_errors: Sequence[int]) -> 
 
 def _describe(error: Exception) -> str:
     """The error of any library as text; it is truncated only after redaction."""
+    if isinstance(error, ConnectionError) and error.errno:  # asyncio's text has the call's name and the address
+        return os.strerror(error.errno)
     return str(strictjson.replace_surrogates(str(error) or type(error).__name__))
