@@ -142,9 +142,9 @@ async def patch_changes_only_what_it_names(case: Case) -> None:
     empty_update = partial.with_body({}).with_fresh_key()
     if not is_against_schema(case, empty_update):
         second = await case.send(empty_update, "an update of nothing")
-        shown = [beside_kept(case, name) for name in partial.body if is_shown(case, answer, name)]
+        shown_places = [beside_kept(case, name) for name in partial.body if is_shown(case, answer, name)]
         if second.ok:
-            expect_kept(case, answer, second, [*case.profile.webhooks.kept, *shown])
+            expect_kept(case, answer, second, [*case.profile.webhooks.kept, *shown_places])
 
 
 @check("WH-2", on="updateInstallationWebhook", cases={FULLEST: FULLEST, LEAST: LEAST})

@@ -89,7 +89,8 @@ _KEY_HELP = "The source of an API key: env:VARIABLE, file:PATH or command:PROGRA
 def probe(base_url: str, keys: tuple[str, ...], output: Path, **parameters: Any) -> None:
     """Draft a profile from a live target. Each line of the draft names its evidence.
 
-    Creates webhook endpoints, and uses up the fixtures of --fixtures. Facts that cannot be found out are marked TODO.
+    Creates webhook endpoints, and uses up the fixtures of --fixtures. What the probe looked for and did not find is
+    marked TODO.
 
     \b
     Examples:

@@ -67,9 +67,9 @@ class Limits:
     timeout_s: Annotated[Positive, fact("For one request, in seconds.")] = 10.0
     rate: Annotated[Positive | None, fact("Maximum number of requests a second, on average.")] = None
     max_requests: Annotated[Count, fact("Maximum number in one run.")] = 50_000
-    depth: Annotated[Depth, fact("How much a run asks: a quick one some 600 requests, and it is never conformant.")] = (
-        "standard"
-    )
+    depth: Annotated[
+        Depth, fact("How much a run asks: a quick one sends up to 600 requests and is never conformant.")
+    ] = "standard"
     concurrency: Annotated[Concurrency | None, fact("Requests in flight at once.")] = None
     deadline_s: Annotated[Duration | None, fact("For the whole run, in seconds.")] = None
     patience_s: Annotated[Seconds, fact("How long a request is repeated while it is answered 429, in seconds.")] = 60.0

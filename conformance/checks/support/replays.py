@@ -98,8 +98,8 @@ async def _send_until_settled(case: Case, request: Request, purpose: str, lease_
 def expect_same(case: Case, first: Answer, repeat: Answer) -> None:
     """Violated unless `repeat` replays `first`."""
     if repeat.status != first.status:
-        what = f" ({repeat.purpose})" if repeat.purpose else ""
-        violation = case.violation(f"the replay has another status{what}", first, repeat, expected=first.summary)
+        note = f" ({repeat.purpose})" if repeat.purpose else ""
+        violation = case.violation(f"the replay has another status{note}", first, repeat, expected=first.summary)
     elif not are_alike(case, first, repeat):
         violation = difference(case, "the replay differs from the first answer", first, repeat)
     else:
