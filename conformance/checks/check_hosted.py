@@ -7,8 +7,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
+from typing import Final
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.edge_answers import with_other_switches
 from conformance.checks.support.equal_calls import another_call
 from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP, changes_label_only, is_signed
 from conformance.checks.support.invalid_bodies import is_against_schema
@@ -68,7 +70,7 @@ async def a_cookie_of_another_service_closes_no_session(case: Case) -> None:
 async def a_ticket_is_consumed_once(case: Case) -> None:
     """Consuming a ticket again under a new key is refused, some time later too; binding where stated as single-use.
 
-    So it is with every other valid body of the profile.
+    So it is with every other valid body of the profile, and with true and false the other way round.
     """
     declared = case.profile.hosted.tickets_single_use
     case.require_applicable(declared is not False, "the profile says that tickets may be used again")
@@ -76,6 +78,9 @@ async def a_ticket_is_consumed_once(case: Case) -> None:
     is_quick = case.profile.limits.depth == "quick"
     bodies = () if is_quick else case.facts.bodies
     others = [(0.0, await case.runtime.arranger.render_body(first.request, body)) for body in bodies]
+    switched_body = with_other_switches(case, first.request.body)
+    if not is_quick and not is_against_schema(case, first.request.with_body(switched_body)):
+        others.append((0.0, switched_body))
     for pause_s, body in ((0.0, None), *others, *(() if is_quick else ((LATER_S, None),))):
         await asyncio.sleep(pause_s)
         call = await another_call(case, first.request)
@@ -156,6 +161,10 @@ def _require_ticket(case: Case) -> None:
     case.require_applicable(not is_without, "the body that the profile states names no ticket")
 
 
+_OF_OTHER_BODIES: Final = list(FORGED.values())[::2]
+"""These are sent in another valid body of the profile, where there is one."""
+
+
 @check("HO-3", on=_HOSTED, cases=FORGED)
 async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable[[str], str]) -> None:
     """A forged ticket is refused, however similar to a valid one, which still works afterwards.
@@ -164,6 +173,8 @@ async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable
     """
 
     async def forge(request: Request) -> Request:
+        if case.facts.bodies and change in _OF_OTHER_BODIES:
+            request = request.with_body(await case.runtime.arranger.render_body(request, case.facts.bodies[0]))
         return _with_forged_ticket(case, change, request)
 
     async def refuse(request: Request) -> Answer:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import proof_of
+from conformance.checks.support.oauth_exchange import oauth_of, proof_of
 from conformance.checks.support.registry import check
 from conformance.client.request import Request
 from conformance.core.outcomes import Level
@@ -39,6 +39,19 @@ async def proofs_with_similar_ids_are_different(case: Case, change: Callable[[st
 
 def _with_id(request: Request, jti: str) -> Request:
     return request.with_proof(replace(proof_of(request), claims={"jti": jti}, new_id_on_retry=True))
+
+
+@check("OA-1")
+async def a_query_in_htu_is_ignored(case: Case) -> None:
+    """A warning where a proof is refused whose htu has a query, which is ignored (RFC 9449 section 4.3, item 9)."""
+    request = await case.arrange()
+    url = oauth_of(case).token_url or case.profile.base_url + case.operation.path
+    claims = {"htu": f"{url}{'&' if '?' in url else '?'}ignored=1"}
+    answer = await case.send(request.with_proof(replace(proof_of(request), claims=claims)), "a query in htu")
+    if not answer.ok:
+        await case.control(await case.arrange())
+        message = "a proof with a query in htu was refused"
+        raise case.violation(message, answer, expected="200", level=Level.RECOMMENDED)
 
 
 @check("OA-1")

@@ -94,16 +94,21 @@ async def _send_least(case: Case) -> Mapping[str, Answer]:
     return answers
 
 
+def with_other_switches(case: Case, body: Any) -> Any:
+    """The body with true and false the other way round, but for members that the profile fixes."""
+    for at, leaf in pointer.leaves(body):
+        if at and isinstance(leaf, bool) and at not in fixed_places(case):
+            body = pointer.replace(body, at, not leaf)
+    return body
+
+
 async def _send_most(case: Case) -> tuple[Answer, ...]:
     request = await case.arrange()
     body: Any = at_all([edge for edge in edges_of(case, request) if not edge.is_least], request.body)
     where, length = longest_text(case, request)
     if where:
         body = pointer.replace(body, where, wide_text(length))
-    for at, leaf in pointer.leaves(body):
-        if at and isinstance(leaf, bool) and at not in fixed_places(case):
-            body = pointer.replace(body, at, not leaf)
-    most = request.with_body(body)
+    most = request.with_body(with_other_switches(case, body))
     if strictjson.is_equal(body, request.body) or is_against_schema(case, most):
         return ()
     return (await case.send_with_retry(most, "the most that the schema allows"),)

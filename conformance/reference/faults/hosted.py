@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from conformance.reference import objects
-from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference import hosted, objects
+from conformance.reference.call import Answer, Call, Refusal, success
 from conformance.reference.hosted import ticket_digest
 from conformance.reference.policy import Handler, Policy, before_work, with_handlers, with_idempotency, with_stage
 from conformance.reference.registry import fault
@@ -127,3 +127,44 @@ def csrf_token(policy: Policy) -> Policy:
             raise Refusal("forbidden", "The CSRF token is missing.")
 
     return with_stage(policy, demand_token)
+
+
+@fault(
+    "X65",
+    requirement="HO-2",
+    title="a used ticket opens its session again for a returning buyer",
+    operations=_HOSTED[:1],
+    source="a session that is opened anew where the browser says that it was there before",
+)
+def ticket_of_a_returning_buyer(policy: Policy) -> Policy:
+    def reopen(call: Call, db: Connection) -> None:
+        session = objects.get(db, call.resource)
+        if call.body.get("returning") is True and session is not None and session.state == "consumed":
+            objects.change(db, session, "open", session.data)
+
+    def look(call: Call, db: Connection) -> Call:
+        reopen(call, db)
+        return call
+
+    return before_work(policy, look, *_HOSTED[:1])
+
+
+@fault(
+    "X66",
+    requirement="HO-3",
+    title="a cancellation without feedback needs no valid ticket",
+    operations=_HOSTED[1:],
+    source="a form of an earlier page, which knows no ticket, and whose route was kept",
+)
+def cancelled_without_ticket(policy: Policy) -> Policy:
+    def wrap(original: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            session = objects.get(db, call.resource)
+            if "feedback" in call.body or session is None or session.kind != "session":
+                return original(call, db)
+            call.policy.guard(call, "session", session.state)
+            return success(hosted._projection(objects.change(db, session, "cancelled", session.data)))
+
+        return act
+
+    return with_handlers(policy, _HOSTED[1:], wrap)

@@ -271,3 +271,19 @@ def caseless_htu(policy: Policy) -> Policy:
             policy.oauth.proof["url"](call, proof)
 
     return with_proof(policy, url=url)
+
+
+@fault(
+    "X67",
+    requirement="OA-1",
+    title="a proof with a query in htu is refused",
+    operations=_TOKEN,
+    source="URLs that are compared as a whole (RFC 9449 section 4.3, item 9: without query and fragment)",
+)
+def query_in_htu(policy: Policy) -> Policy:
+    def url(call: Call, proof: Proof) -> None:
+        if "?" in str(proof.claims.get("htu")):
+            raise bad_proof("The proof's htu is another URL.")
+        policy.oauth.proof["url"](call, proof)
+
+    return with_proof(policy, url=url)
