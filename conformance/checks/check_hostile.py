@@ -203,7 +203,7 @@ def _names(value: Any) -> set[str]:
     return set(data) if isinstance(data, dict) else {"[]"} if isinstance(data, list) else set()
 
 
-@check("NF-1", on=("api-key path", "catalog path"))
+@check("NF-1", on=("api-key read path", "catalog path"))
 async def an_encoded_slash_is_no_path_separator(case: Case) -> None:
     """An id that resolves to the resource by encoded slashes is an unknown id: a success is a warning.
 
@@ -219,11 +219,10 @@ async def an_encoded_slash_is_no_path_separator(case: Case) -> None:
         case.warn("encoded slashes in an id were read as a path", answer, expected="404 or 400")
 
 
-@check(
-    "NF-1",
-    on=("api-key path",),
-    cases={"X-HTTP-Method-Override": "X-HTTP-Method-Override", "X-Method-Override": "X-Method-Override"},
-)
+_OVERRIDES = {"X-HTTP-Method-Override": "X-HTTP-Method-Override", "X-Method-Override": "X-Method-Override"}
+
+
+@check("NF-1", on=("api-key path",), cases=alternate_cases(_OVERRIDES))
 async def a_method_override_opens_no_other_operation(case: Case, header: str) -> None:
     """A method override header does not bypass authentication and does not break the answer."""
     method = "GET" if case.operation.method != "GET" else "DELETE"
