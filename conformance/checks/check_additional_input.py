@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -43,6 +44,11 @@ def _as_browser(request: Request) -> Request:
         "Accept-Language": _LANGUAGES[place % len(_LANGUAGES)],
         "Accept-Encoding": _CODINGS[place % len(_CODINGS)],
     }
+    return _with_headers(request, headers)
+
+
+def _with_headers(request: Request, headers: Mapping[str, str]) -> Request:
+    """With these headers in place of those of the same names."""
     others = tuple(pair for pair in request.headers if pair[0] not in headers)
     return replace(request, headers=(*others, *headers.items()))
 
@@ -118,8 +124,7 @@ async def a_refusal_to_a_browser_is_judged(case: Case) -> None:
 async def odd_headers_are_survived(case: Case) -> None:
     """Headers that a client or a proxy may add, with values that are not of their form, get a declared status."""
     request = await case.arrange()
-    headers = tuple(pair for pair in request.headers if pair[0] not in _ODD_HEADERS)
-    odd = replace(request, headers=(*headers, *_ODD_HEADERS.items())).with_fresh_key()
+    odd = _with_headers(request, _ODD_HEADERS).with_fresh_key()
     answer = await case.send_with_retry(odd, "odd headers", request)
     expect_survival(case, f"a request with odd values of {', '.join(_ODD_HEADERS)}", answer, oversize=False)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
-from conformance.checks.support.invalid_bodies import contract_breaks
+from conformance.checks.support.invalid_bodies import Change, contract_breaks
 from conformance.checks.support.plain_replays import plain_replays
 from conformance.checks.support.refused_effects import expect_no_effect
 from conformance.checks.support.registry import check
@@ -53,7 +53,7 @@ async def a_bad_request_has_no_effect(case: Case) -> None:
     await expect_no_effect(case, request, Request.without_body, "a write without its body")
 
 
-Break = tuple[str, Callable[[Request], Request]]
+Break = tuple[str, Change]
 """Where a body breaks its schema, and the change that does it."""
 
 
