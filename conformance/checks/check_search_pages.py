@@ -121,16 +121,11 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, names: tupl
     whole = await read_shared_whole(case, request)
     expected = ids_of_values(case, whole, filters)
     case.require_case(expected or len(names) == 1, f"no item of the whole result has {text_of(filters)}")
-    filtered = request.with_query(**filters)
     # the smallest pages: a filter that is applied after paging leaves pages empty before the last one
     most = _SMALL_PAGES if len(names) == 1 else _COMBINED_PAGES
     small = min(size, max(page_sizes(case.profile)[0], -(-len(expected) // most)))
-    try:
-        pages = await read_pages(case, filtered, small, MOST_PAGES + 1)
-    except Inconclusive as doubt:
-        if doubt.cause == "SRCH-6":
-            await _expect_no_page_twice(case, doubt, len(expected), small)
-        raise
+    filtered = request.with_query(**filters)
+    pages = await _read_filtered_pages(case, filtered, small, len(expected))
     await expect_values_on_every_page(case, pages, filters)
     require_all(pages, small)
     if expected and not pages:
@@ -150,6 +145,16 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, names: tupl
             expected=f"{len(expected)} items",
             observed=f"without {join_values(sorted(missing_ids), 5)}",
         )
+
+
+async def _read_filtered_pages(case: Case, filtered: Request, size: int, count: int) -> list[Answer]:
+    """The pages that have items; `count` is the number of items that are expected."""
+    try:
+        return await read_pages(case, filtered, size, MOST_PAGES + 1)
+    except Inconclusive as doubt:
+        if doubt.cause == "SRCH-6":
+            await _expect_no_page_twice(case, doubt, count, size)
+        raise
 
 
 async def _expect_no_page_twice(case: Case, doubt: Inconclusive, count: int, size: int) -> None:

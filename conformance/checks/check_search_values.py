@@ -279,11 +279,11 @@ async def a_value_that_resembles_another_one_is_unknown(case: Case, name: str) -
     other_name = "merchant" if name == "category" else "category"
     other, largest = getattr(search, other_name), search.page_size_max
     for value in values:
-        query = {name: value}
-        if value is values[0] and other and largest:  # beside the other filter
+        query, is_beside_other = {name: value}, value is values[0] and other and largest
+        if is_beside_other:
             query |= {other_name: other, "pageSize": str(largest)}
         answer = await case.send_with_retry(request.with_query(**query), f"{name}={value}", request)
-        if value is values[0] and treatment == "empty" and answer.is_refused:
+        if is_beside_other and treatment == "empty" and answer.is_refused:
             message = f"{name}={value} was refused beside {other_name}, and an unknown {name} finds nothing, as stated"
             raise case.violation(message, answer, expected="200")
         items = items_of(answer) if answer.ok else []

@@ -198,7 +198,7 @@ def _gaps() -> list[Result]:
     reason = "the staging system is shared"
     excluded = {"message": f"excluded by the profile (rate_limit): {reason}", "fact": "rate_limit", "exclusion": reason}
     found += [result("RATE-1", o.id, Outcome.INAPPLICABLE, **excluded) for o in OPERATIONS[:3]]
-    further = {"message": "a further case: no member of the body takes 1,500 characters", "further": True}
+    further = {"message": "an optional case: no member of the body takes 1,500 characters", "further": True}
     found += [result("IDEM-4", o.id, Outcome.INAPPLICABLE, **further) for o in OPERATIONS[10:12]]
     found.append(result("OA-7", "exchangeOAuthToken", Outcome.UNTESTED, message="nothing was sent"))
     return found

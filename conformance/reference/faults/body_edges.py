@@ -269,7 +269,7 @@ def longest_text_refused(policy: Policy) -> Policy:
     "X59",
     requirement="BODY-2",
     title="a comma after the last member is accepted",
-    source="a parser of JSON5",
+    source="a parser of JSON5, which reads a comma behind the last member",
 )
 def trailing_comma(policy: Policy) -> Policy:
     def parse(call: Call, body: bytes) -> JsonValue:

@@ -47,7 +47,7 @@ def _state_fresh_headers(probe: Probe) -> None:
         line = f"fresh_headers = [{', '.join(repr(probe.clean(name)) for name in fresh)}]"
         probe.draft.todo("answers", line, f"only if each answer has a new value by intention; it had one {observed}")
     else:
-        reason = "no header has a new value in each answer"
+        reason = "no header is always new"
         probe.draft.state(("answers", "fresh_headers"), {"none": reason}, f"none has a new value {observed}")
 
 

@@ -83,7 +83,7 @@ def _answers(target: RandomTarget) -> Iterator[Sentence]:
         text = f"Every answer has a header `{target.fresh_header}`, new each time."
         yield say(text, "answers", fresh_headers=[target.fresh_header])
     else:
-        reason = "no header has a new value in each answer"
+        reason = "no header is always new"
         yield say("No header is new in each answer.", "answers", fresh_headers={"none": reason})
     has_further = target.extra_members or target.replay == "rewritten"
     may, word = ("may", "allowed") if has_further else ("never", "never")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.checks.check_oauth_binding import _EQUIVALENT
+from conformance.checks.support.redirect_uris import EQUIVALENT
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ from conformance.checks.check_oauth_binding import _EQUIVALENT
 )
 def test_an_equivalent_redirect_uri(name: str, uri: str, other: str) -> None:
     """The same one where it has no other spelling of that kind."""
-    assert _EQUIVALENT[name](uri) == other
+    assert EQUIVALENT[name](uri) == other

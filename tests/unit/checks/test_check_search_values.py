@@ -9,7 +9,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from conformance.checks.check_search_values import (
-    _resembling_values,
     a_listed_value_is_accepted,
     a_search_text_ends_at_the_stated_length,
     a_store_of_every_state_can_be_searched,
@@ -17,6 +16,7 @@ from conformance.checks.check_search_values import (
     an_unlisted_value_is_treated_as_stated,
     an_unusual_value_is_treated_as_stated,
 )
+from conformance.checks.support.search_filters import resembling_values
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Search
 from conformance.profile.resources import Fixture, OperationFacts
@@ -45,13 +45,13 @@ def asked(arrived: Any) -> dict[str, str]:
 )
 def test_a_word_is_cut_within_itself(value: str, resembling: list[str]) -> None:
     """A shorter word is none of the known values, and a pattern is none either."""
-    assert _resembling_values(value) == resembling
+    assert resembling_values(value) == resembling
 
 
 @pytest.mark.parametrize("value", ["G06F", "12.34", "mugs", "ABCDE", "shoes-1"])
 def test_the_beginning_of_a_code_may_exist(value: str) -> None:
     """Codes of groups begin those of their members."""
-    assert _resembling_values(value) == []
+    assert resembling_values(value) == []
 
 
 @pytest.mark.parametrize("treatment", ["empty", "refused", "not_found", "ignored"])

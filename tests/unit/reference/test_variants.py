@@ -20,7 +20,7 @@ from tests.support.reference_api import OPERATIONS, QUERY, VERIFIER, Api, P, pro
 T = "exchangeOAuthToken"
 
 
-ASKED = {"D20": {"page": "0"}, "V220": {"pageSize": "5"}, "V221": {"pageSize": "3"}}
+ASKED = {"D20": {"page": "0"}, "V220": {"pageSize": "5"}, "V221": {"pageSize": "3"}, "V543": {"pageSize": "10"}}
 """By variant: what its search accepts where the reference's query is refused."""
 
 

@@ -205,7 +205,7 @@ def _raises(error: Exception) -> Judge:
             "",
         ),
         (_raises(Inapplicable("no path")), Outcome.INAPPLICABLE, "no path", ""),
-        (_raises(Inapplicable("no text", further=True)), Outcome.INAPPLICABLE, "a further case: no text", ""),
+        (_raises(Inapplicable("no text", further=True)), Outcome.INAPPLICABLE, "an optional case: no text", ""),
         (
             _raises(FixtureError("gone", where="fixtures.cart.open")),
             Outcome.INCONCLUSIVE,
