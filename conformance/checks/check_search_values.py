@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -329,7 +330,12 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     # the case of a language tag does not count (RFC 5646, section 2.1); locales of Unicode take underscores
     others = (listed.replace("-", "_"),) if name == "locale" else ()
     # a table that is an object of JavaScript has a member "constructor"
-    for value in (f"{listed}x", listed.partition("-")[0] if name == "locale" else listed[:-1], "constructor", *others):
+    for value in (
+        f"{listed}x",
+        re.split("[-_]", listed)[0] if name == "locale" else listed[:-1],
+        "constructor",
+        *others,
+    ):
         if value and value.casefold() not in {known.casefold() for known in values}:
             text = f"{name}={value}"
             changed = request.with_query(**{name: value})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatchcase
 from typing import Final
 
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ def with_media_type(request: Request, media_type: str | None) -> Request:
 
 def other_media_types(media_types: tuple[str, ...]) -> list[str]:
     """Media types just outside the list: a longer name, and a name of another kind."""
-    listed = {name.replace("*", SUBTYPE).casefold() for name in media_types}
     has_suffix = any("*" in name for name in media_types)
     near = f"text/{SUBTYPE}+json" if has_suffix else f"application/{SUBTYPE}+json"
-    return [name for name in ("text/plain", near) if name not in listed]
+    patterns = [name.casefold() for name in media_types]
+    return [name for name in ("text/plain", near) if not any(fnmatchcase(name, pattern) for pattern in patterns)]

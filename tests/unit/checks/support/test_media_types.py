@@ -15,6 +15,7 @@ from conformance.checks.support.media_types import other_media_types
             ("application/json", "application/*+json"),
             ["text/plain", "text/vnd.conformance.v1+json"],
         ),
+        (("application/json", "text/*"), []),
         (("application/json", "text/plain"), ["application/vnd.conformance.v1+json"]),
     ],
 )
