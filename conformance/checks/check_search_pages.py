@@ -158,7 +158,7 @@ async def _read_filtered_pages(case: Case, filtered: Request, size: int, count: 
 
 
 async def _expect_no_page_twice(case: Case, doubt: Inconclusive, count: int, size: int) -> None:
-    """Violated where two pages of a filtered search hold the same items again, and the whole search has no such two.
+    """Violated where two pages of a filtered search hold the same items when they are read again.
 
     A page past the end counts only where the profile states what it is.
     """
@@ -169,7 +169,7 @@ async def _expect_no_page_twice(case: Case, doubt: Inconclusive, count: int, siz
     answers = [await case.send(answer.request, "both pages again") for answer in (first, second)]
     if all(answer.ok for answer in answers) and items_of(answers[0]) == items_of(answers[1]) == items_of(first):
         message = "two pages of a filtered search hold the same items"
-        raise case.violation(message, *answers, expected="other items, or what pages past the end are")
+        raise case.violation(message, *answers, expected="other items, or an answer as search.past_the_end states")
 
 
 _PAGES_BY_CURSOR = {"whole": 4, "filtered": 3}

@@ -259,7 +259,7 @@ def explain(name: str, run_dir: Path | None) -> None:
     from conformance.checks.catalog import explanation
 
     if run_dir is None:
-        echo_wrapped(explanation(name), hang=14)
+        echo_wrapped(explanation(name), hang=16)
         return
     from conformance.decisions.explain_failure import failure_lines
     from conformance.judge.assemble import load

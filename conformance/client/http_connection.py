@@ -18,7 +18,7 @@ Headers = Sequence[tuple[str, str]]
 _MAX_FIELD: Final = 64 * 1024
 _MAX_FIELDS: Final = 4096
 _MAX_HEAD: Final = 1024 * 1024
-"""Maximum number of bytes before the end of an answer's header section, interim answers included."""
+"""Maximum number of bytes of a header section, interim answers included, and of trailers and chunk headers."""
 _CODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
 """The content codings that are decoded; a body in another one is left as it is."""
 _MAX_CODINGS: Final = 3
@@ -187,6 +187,7 @@ class HttpConnection(asyncio.Protocol):
         assert self.transport is not None
         loop = asyncio.get_running_loop()
         self._reset(method)
+        self.is_reusable = False  # until this answer is complete: of a truncated one, more follows
         answer: asyncio.Future[Response] = loop.create_future()
         self._answer = answer
         timer = loop.call_later(timeout_s, self._fail, TimeoutError())
@@ -225,7 +226,9 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             self._fail(MalformedAnswer(str(error)))
         if self._field_bytes > _MAX_HEAD:  # the parser collects a field without a bound
-            self._fail(MalformedAnswer(f"its {'header' if self._in_head else 'trailer'} section does not end"))
+            self._fail(
+                MalformedAnswer(f"its {'header section' if self._in_head else 'trailer or chunk header'} does not end")
+            )
 
     def eof_received(self) -> None:
         self.connection_lost(None)

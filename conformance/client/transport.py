@@ -42,7 +42,7 @@ class RawAnswer(msgspec.Struct, frozen=True):
 
 _RESOURCE_ERRORS: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
 _NO_LOCAL_PORT: Final = (*_RESOURCE_ERRORS, errno.EADDRNOTAVAIL)
-"""The same of a target that has answered: until then, the last one may be of an address of a kind that is off."""
+"""EADDRNOTAVAIL counts only after the target has answered: before that it can mean that IPv6 is off."""
 _MAX_CHAINED_ERRORS: Final = 50
 """Maximum number of chained exceptions that are examined."""
 

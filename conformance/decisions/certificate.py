@@ -206,7 +206,7 @@ def read_certificate(data: bytes, key: bytes | None = None, *, where: str = "") 
     try:
         return _content(statement, descriptors, signer.keyid)
     except (ValueError, KeyError, TypeError, AttributeError):  # ValidationError of msgspec is a ValueError
-        raise _unreadable(data, where) from None
+        raise UsageError("is signed, and is not a certificate of a run", where=where) from None
 
 
 def _content(statement: Mapping[str, Any], descriptors: Mapping[str, Any], signer: str) -> Certificate:

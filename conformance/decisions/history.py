@@ -109,8 +109,9 @@ def _trend(profile: str, runs: Sequence[tuple[str, Run]]) -> Trend:
 def _point(folder: str, run: Run, before: Run | None) -> Point:
     latency = run.traffic.latency.get("")
     failed, earlier = _failures(run), _failures(before or run)
-    judged = {(result.requirement, result.operation) for result in run.results if result.outcome in JUDGED_OUTCOMES}
-    unwaived = Counter(result.outcome for result in run.results if result.waived_by is None)
+    unwaived_results = [result for result in run.results if result.waived_by is None]
+    judged = {(r.requirement, r.operation) for r in unwaived_results if r.outcome in JUDGED_OUTCOMES}
+    unwaived = Counter(result.outcome for result in unwaived_results)
     return Point(
         folder=folder,
         target=run.target,

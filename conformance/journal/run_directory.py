@@ -28,10 +28,14 @@ def claim_directory(requested: Path | None, target: str) -> tuple[Path, list[Pat
     created = [path for path in (directory, *directory.parents) if not path.exists()]
     hint = "name another one with --report-dir"
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=requested is not None)
         if any(directory.iterdir()):
             raise ReportDirError("the report directory is not empty", where=str(directory), hint=hint)
         (directory / NAME).touch(exist_ok=False)  # of two runs that begin at once, one gets the folder
+    except FileExistsError:
+        if requested is None:  # another run has claimed it meanwhile
+            return claim_directory(None, target)
+        raise ReportDirError("another run has claimed the report directory", where=str(directory), hint=hint) from None
     except OSError as error:
         remove_empty(created)
         problem = f"the report directory cannot be used: {error.strerror}"

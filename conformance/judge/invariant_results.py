@@ -230,6 +230,8 @@ def _check_id(result: Result) -> str:
 
 def _no_evidence(blank: Result, exchanges: Sequence[Exchange], evidence: Evidence) -> Result:
     results = evidence.results.get(blank.operation, ())
+    if not exchanges and any(key in evidence.exclusions for key in _exclusions_of(blank.operation)):
+        return _missing_fact(blank, evidence, f"operations.{blank.operation}", "")
     if blank.requirement == "ENV-4" and any(map(_is_readable, exchanges)):
         return _missing_schema(blank, evidence)
     if blank.requirement in _STATED_BY and any("STA-1" in exchange.judged for exchange in exchanges):
@@ -297,10 +299,15 @@ def _no_429(blank: Result, evidence: Evidence, observation: str) -> Result:
     return _missing_fact(blank, evidence, _PROVOKE, f"{observation}: state {_PROVOKE} = true")
 
 
+def _exclusions_of(operation: str) -> tuple[str, ...]:
+    """The keys of a profile that exclude an operation as a whole."""
+    return (f"operations.{operation}", *(("oauth",) if operation == "exchangeOAuthToken" else ()))
+
+
 def _missing_fact(blank: Result, evidence: Evidence, fact: str, message: str) -> Result:
     """Unstated, or inapplicable where the profile excludes the fact, its table or the operation."""
     table, _, name = fact.partition(".")
-    for key in (fact, f"{table}.names.{name}", table, f"operations.{blank.operation}"):
+    for key in (fact, f"{table}.names.{name}", table, *_exclusions_of(blank.operation)):
         if reason := evidence.exclusions.get(key):
             message = f"excluded by the profile ({key}): {reason}"
             return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, fact=key, exclusion=reason)

@@ -122,8 +122,9 @@ class CheckItem(pytest.Item):
                 self.session.shouldstop = str(stop)
             pytest.skip(f"not run: {stop}")
         except EngineFailure as failure:
-            if not self.config.stash[session_key].part.worker:
-                self.session.shouldstop = str(failure)
+            if self.config.stash[session_key].part.worker:
+                raise CheckFailure(str(failure)) from None
+            self.session.shouldstop = str(failure)
             cause = failure.__cause__
             raise (cause if isinstance(cause, Exception) else failure) from None
         except JournalError as error:

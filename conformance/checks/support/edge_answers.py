@@ -59,7 +59,7 @@ class EdgeAnswers:
             return self._least
 
     async def most(self, case: Case) -> tuple[Answer, ...]:
-        """The answer to one body with all numbers, lists and a text at their upper bounds; none without such bounds."""
+        """The answer to one body with numbers, lists and a text at their upper bounds, and with other switches."""
         async with self._turn:
             if self._most is None:
                 self._most = await _send_most(case)

@@ -122,3 +122,14 @@ def resembling_values(value: str) -> list[str]:
     if not re.search("[a-z]{5}$| [a-z]{4}$", value):
         return []
     return [value[:-2], f"{value[:-2]}%", f"_{value[1:]}"]
+
+
+async def expect_refused_otherwise(
+    case: Case, request: Request, refused: Answer, known: Mapping[str, str], unknown: Mapping[str, str]
+) -> None:
+    """Violated where a known value is accepted in its place, and the unknown one is accepted alone."""
+    controls = [{**dict(refused.request.query), **known}, {**dict(request.query), **unknown}]
+    answers = [await case.send_with_retry(request.with_query(**query), "control", request) for query in controls]
+    if all(answer.ok for answer in answers):
+        message = "an unknown value was refused beside another filter, and finds nothing, as stated"
+        raise case.violation(message, *answers, refused, expected="200")

@@ -12,11 +12,14 @@ from typing import Final, NamedTuple
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle, control_with_effect
 from conformance.checks.support.equal_calls import another_call, expect_another_call
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.contract import Operation
+from conformance.core.errors import FixtureError
+from conformance.core.outcomes import Level
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
@@ -210,14 +213,11 @@ async def expect_conflict(case: Case, transition: Transition | None) -> None:
 async def _expect_lasting_conflict(case: Case, request: Request, transition: Transition, first: Answer) -> None:
     """Violated where another attempt succeeds, with another valid body where that does not say what is asked for.
 
-    What a fixture is in is read before, which changes no state (RFC 9110, section 9.2.1).
     In one case of each operation it comes some time later: a state may be known for a moment only, as by a cache. A
     resource that ends by its age is refused then as well.
     """
     if _is_tried_later(case, transition):
         await asyncio.sleep(max(0.0, first.at + LATER_S - case.runtime.sender.elapsed_s))
-    if not transition.after:
-        await _read_resource(case, request, transition)
     repeat = await another_call(case, request)
     if case.facts.bodies and case.operation.id in _SAME_WITH_ANY_BODY and repeat.body == request.body:
         repeat = repeat.with_body(await case.runtime.arranger.render_body(request, case.facts.bodies[0]))
@@ -225,20 +225,27 @@ async def _expect_lasting_conflict(case: Case, request: Request, transition: Tra
     if second.ok:
         message = "a conflict with the state was lifted by another attempt"
         raise case.violation(message, first, second, expected=str(transition.status))
+    read = None if transition.after else await _read_resource(case, request, transition)
+    if read is not None:
+        third = await case.send(repeat.with_fresh_key(), f"an attempt after a read in the state {transition.fixture}")
+        if third.ok:
+            message = "a conflict with the state was lifted by a read, which changes no state (RFC 9110, section 9.2.1)"
+            expected = str(transition.status)
+            raise case.violation(message, second, read, third, expected=expected, level=Level.RECOMMENDED)
 
 
-async def _read_resource(case: Case, request: Request, transition: Transition) -> None:
-    """Reads the resource of the request by an operation that leads to no other state, if there is one."""
+async def _read_resource(case: Case, request: Request, transition: Transition) -> Answer | None:
+    """The answer to a read of the resource by an operation that leads to no other state; None without one."""
     kind = transition.fixture.partition(".")[0]
     movers = {t.operation for t in case.profile.transitions if t.leads_to}
     for operation in case.contract.all:
         facts = case.profile.operations.get(operation.id)
         is_read = operation.method == "GET" and operation.id not in movers
         if is_read and facts and kind in {name.partition(".")[0] for name in placeholders(dict(facts.path))}:
-            with contextlib.suppress(MissingFact):
+            with contextlib.suppress(MissingFact, FixtureError, Inconclusive):
                 read = await case.arrange(operation, preset={kind: case.fixture_of(request, kind)}, prove_control=False)
-                await case.send(read, "the resource is read")
-            return
+                return await case.send(read, "the resource is read")
+    return None
 
 
 def _is_tried_later(case: Case, transition: Transition) -> bool:

@@ -288,11 +288,12 @@ def _reasons_of_unjudged_operations(run: Run) -> Iterator[str]:
     """What could not be judged at all: the profile excludes it or lacks its facts, or the run was to change nothing."""
     unsent = {result.operation for result in run.results if result.cause == "read-only"}
     unstated = {result.operation for result in run.results if result.outcome is Outcome.UNSTATED}
+    excluded = {result.operation for result in run.results if result.exclusion}
     unjudged = _unjudged_operations(run)
     reasons = {
         "a read-only run does not call": [name for name in unjudged if name in unsent],
         "the profile does not say how to call": [name for name in unjudged if name in unstated - unsent],
-        "the profile excludes": [name for name in unjudged if name not in unstated | unsent],
+        "the profile excludes": [name for name in unjudged if name in excluded - unstated - unsent],
     }
     for reason, names in reasons.items():
         if names:

@@ -31,7 +31,7 @@ SECRETS = "conformance_secrets"
 """The key of the secrets that a worker knows, in its output to the controller, which is sent through a pipe."""
 _INTERRUPTED = "keyboard-interrupt"
 """The error that pytest-xdist reports for a worker ended by Ctrl-C."""
-_WORKER_GRACE_S: Final = 15.0
+_WORKER_GRACE_S: Final = 20.0
 """Seconds after the deadline in which a worker ends by itself; then it is killed: a stopped one would hold the run."""
 
 _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
@@ -98,10 +98,12 @@ class SharedScheduling(LoadScheduling):
 
     def _maybe_send_exclusive(self) -> None:
         if self._exclusive and len(self.nodes) == 1:
-            last_node = self.nodes[0]
-            self.node2pending[last_node].extend(self._exclusive)
-            last_node.send_runtest_some(self._exclusive)
+            last_node, exclusive = self.nodes[0], self._exclusive
             self._exclusive = []
+            if last_node.shutting_down:  # the worker that they were meant for has crashed
+                return
+            self.node2pending[last_node].extend(exclusive)
+            last_node.send_runtest_some(exclusive)
             last_node.shutdown()
 
     @property
@@ -119,9 +121,12 @@ class WorkerShares:
         """The worker's number from 0, by gateway id."""
         self._nodes: list[WorkerController] = []
         """The running workers."""
+        self._ready: set[str] = set()
+        """The gateway ids of the workers that have been ready."""
         self.crash = ""
         """Which worker ended before its work was done; empty if all did it."""
         self._watchdog: threading.Timer | None = None
+        self._has_ended = False
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         run_session = self._session
@@ -130,6 +135,7 @@ class WorkerShares:
             check_shareable(run_session.profile, workers)
         except UsageError as error:
             pytest.exit(str(error), returncode=error.exit_code)
+        self._start_watchdog()
         share = (self._worker_numbers.setdefault(node.gateway.id, len(self._worker_numbers)), workers)
         node.workerinput[WORKER_INPUT] = self._gateways.complete_input(
             node.gateway.id, worker_input(run_session, share)
@@ -141,19 +147,24 @@ class WorkerShares:
         Ctrl-C in a terminal has reached them already; any other signal reached this process only.
         """
         if signal_name != signal.SIGINT.name:
-            self._signal_children(self._nodes, signal.SIGINT)
+            self._signal_children([node.gateway.id for node in self._nodes], signal.SIGINT)
         if self._nodes:
             self._config.pluginmanager.getplugin("dsession").nodemanager.teardown_nodes()
             self._nodes.clear()
 
     def pytest_testnodeready(self, node: WorkerController) -> None:
         self._nodes.append(node)
-        remaining_s = self._session.remaining_s()
-        if self._watchdog is None and remaining_s is not None:
-            self._start_watchdog(remaining_s + _WORKER_GRACE_S)
+        self._ready.add(node.gateway.id)
+        self._start_watchdog()  # its deadline begins now
 
-    def _start_watchdog(self, wait_s: float) -> None:
-        self._watchdog = threading.Timer(wait_s, self._kill_workers)
+    def _start_watchdog(self, wait_s: float | None = None) -> None:
+        """Starts the wait for the end of all workers anew: their whole deadline, or `wait_s`."""
+        deadline_s = self._session.deadline_s
+        if deadline_s is None or self._has_ended:
+            return
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+        self._watchdog = threading.Timer(deadline_s + _WORKER_GRACE_S if wait_s is None else wait_s, self._kill_workers)
         self._watchdog.daemon = True
         self._watchdog.start()
 
@@ -162,18 +173,21 @@ class WorkerShares:
 
         One that has not been asked to end may only wait for the exclusive items, which it gets when all others ended.
         """
-        ending = [node for node in tuple(self._nodes) if node.shutting_down]
-        self._signal_children(ending or self._nodes, _KILL)
+        running = [node.gateway.id for node in tuple(self._nodes)]
+        ending = [node.gateway.id for node in tuple(self._nodes) if node.shutting_down]
+        not_ready = [gateway for gateway in tuple(self._gateways.children) if gateway not in self._ready]
+        self._signal_children([*not_ready, *(ending or running)], _KILL)
         self._start_watchdog(_WORKER_GRACE_S)
 
-    def _signal_children(self, nodes: Iterable[WorkerController], number: signal.Signals) -> None:
-        """Sends a signal to the workers that are children of this process."""
-        for node in tuple(nodes):
-            if (pid := self._gateways.children.get(node.gateway.id)) is not None:
+    def _signal_children(self, gateways: Iterable[str], number: signal.Signals) -> None:
+        """Sends a signal to the workers that are children of this process, by gateway id."""
+        for gateway in gateways:
+            if (pid := self._gateways.children.get(gateway)) is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
 
     def pytest_unconfigure(self) -> None:
+        self._has_ended = True
         if self._watchdog is not None:
             self._watchdog.cancel()
 

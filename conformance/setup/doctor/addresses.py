@@ -20,6 +20,8 @@ async def address_facts(runtime: Runtime) -> list[Fact]:
     """A wrong fact where each of a few operations is answered 404; otherwise none."""
     profile, statuses = runtime.settings.profile, []
     for name in _WITHOUT_PARAMETERS:
+        if f"operations.{name}" in profile.exclusions:
+            continue
         try:
             request = await runtime.arranger.arrange(runtime.settings.contract.operations[name])
         except (MissingFact, FixtureError):

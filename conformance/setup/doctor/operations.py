@@ -336,4 +336,5 @@ def _refusal_advice(operation: Operation, answer: Answer) -> str:
         return "is the fixture in a state that allows the call?"
     if answer.status in STATUSES:
         return "a conforming target answers this call with 200"
-    return f'the interface has no such status; is it not implemented yet? [operations.{operation.id}] none = "reason"'
+    advice = "the interface has no such status; if the operation is not implemented, exclude it: "
+    return f'{advice}[operations.{operation.id}] none = "reason"'

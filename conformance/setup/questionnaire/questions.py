@@ -147,7 +147,7 @@ def _parse_query(text: str) -> dict[str, Any]:
         parameters = parse_qsl(text.removeprefix("?"), keep_blank_values=True, strict_parsing=True)
     except ValueError:
         raise UsageError("a query string, as q=shoes&locale=en-US&market=US&sort=name&page=1&pageSize=10") from None
-    return {name: int(value) if re.fullmatch(r"\d{1,9}", value) else value for name, value in parameters}
+    return {name: int(value) if re.fullmatch(r"0|[1-9]\d{0,8}", value) else value for name, value in parameters}
 
 
 def _parse_fixture(member: str, *, is_reusable: bool = False) -> Parse:
@@ -203,7 +203,7 @@ QUESTIONS: Final = (
     ),
     Question(
         "idempotency",
-        "The place of the idempotency key, if the probe may not find it (header:NAME, query:NAME, body:/POINTER)",
+        "The place of the idempotency key, header:NAME, query:NAME or body:/POINTER (empty: the probe looks for it)",
         _parse_key_place,
         ("idempotency",),
         facts=("idempotency",),

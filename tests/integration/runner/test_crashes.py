@@ -164,6 +164,19 @@ def test_a_worker_that_is_killed_makes_the_run_the_suites_trouble(desk: Desk) ->
 
 
 @pytest.mark.slow
+def test_the_worker_of_the_exclusive_checks_may_crash(desk: Desk) -> None:
+    """The other one has been asked to end by then: it gets none of them, and the run names the crash."""
+    process = desk.started(["-m", "conformance", "run", *desk.target(), "-q", "-n", "2", "--report-dir", "out"])
+    part = desk.place / "out" / "journal-gw0.ndjson"
+    wait_until(lambda: part.exists() and b'"result"' in part.read_bytes(), process)
+    os.kill(worker_with(part, process.pid), signal.SIGKILL)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 5, out + err
+    assert "worker gw0 ended" in err and "INTERNAL" not in out + err
+    assert run_json(desk.place / "out")["interrupted"].startswith("worker gw0 ended")
+
+
+@pytest.mark.slow
 def test_a_worker_that_hangs_ends_with_the_deadline(desk: Desk) -> None:
     """A stopped process ends neither by its own deadline nor by a signal. It is killed, and the error names it."""
     deadline = ("--deadline", "8")

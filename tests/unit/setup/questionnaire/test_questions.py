@@ -23,7 +23,7 @@ ANSWERS = {
     "read_only": "no",
     "revocation": "60",
     "idempotency": "header:X-Call-Id",
-    "search": "q=shoes&locale=de-AT&market=AT&sort=best&page=0&pageSize=5",
+    "search": "q=007&locale=de-AT&market=AT&sort=best&page=0&pageSize=5",
     "merchants": "acme, lamps",
     "carts": "c1 c2,c3",
     "orders": "o1",
@@ -56,7 +56,7 @@ def test_all_answers_together_are_a_valid_part_of_a_profile() -> None:
     assert facts["fixtures"]["cart"] == {"open": {"values": [{"id": "c1"}, {"id": "c2"}, {"id": "c3"}]}}
     assert facts["fixtures"]["merchant"]["stocked"]["reusable"] is True
     assert facts["idempotency"] == {"carrier": "header", "name": "X-Call-Id"}
-    assert facts["search"]["query"]["pageSize"] == 5
+    assert (facts["search"]["query"]["pageSize"], facts["search"]["query"]["q"]) == (5, "007")
     assert facts["limits"] == {"read_only": True}
     assert facts["rate_limit"] == {"provoke": False}
     assert {question.name for question in QUESTIONS if question.key} == set(ANSWERS)
