@@ -32,11 +32,9 @@ def claim_directory(requested: Path | None, target: str) -> tuple[Path, list[Pat
         if any(directory.iterdir()):
             raise ReportDirError("the report directory is not empty", where=str(directory), hint=hint)
         (directory / NAME).touch(exist_ok=False)  # of two runs that begin at once, one gets the folder
-    except FileExistsError:
-        if requested is None:  # another run has claimed it meanwhile
-            return claim_directory(None, target)
-        raise ReportDirError("another run has claimed the report directory", where=str(directory), hint=hint) from None
     except OSError as error:
+        if isinstance(error, FileExistsError) and requested is None:  # another run has claimed it meanwhile
+            return claim_directory(None, target)
         remove_empty(created)
         problem = f"the report directory cannot be used: {error.strerror}"
         raise ReportDirError(problem, where=str(directory), hint=hint) from None
