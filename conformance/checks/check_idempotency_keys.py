@@ -16,7 +16,7 @@ from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_bo
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.uuid_versions import level_of_version
 from conformance.client.pattern import covering_samples, sample, widths
-from conformance.client.request import Request, is_well_formed, malformed_key, new_key
+from conformance.client.request import Request, is_read_as_uuid, is_well_formed, malformed_key, new_key
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import strict_json as strictjson
@@ -233,18 +233,10 @@ async def a_key_of_another_format_is_treated_as_stated(case: Case) -> None:
         request = await case.arrange()
         purpose = f"a key of another format, {len(key)} characters"
         if idempotency.other_format == "refused":
-            level = Level.RECOMMENDED if idempotency.format == "uuid" and _is_read_as_uuid(key) else None
+            level = Level.RECOMMENDED if idempotency.format == "uuid" and is_read_as_uuid(key) else None
             await case.shared_negative(lambda good, key=key: good.with_key(key), {400}, purpose, level=level)  # type: ignore[misc]
         else:
             await _expect_protection(case, request.with_key(key), purpose)
-
-
-def _is_read_as_uuid(key: str) -> bool:
-    try:
-        uuid.UUID(key)
-    except ValueError:
-        return False
-    return True
 
 
 async def _expect_protection(case: Case, request: Request, purpose: str) -> None:

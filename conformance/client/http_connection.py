@@ -252,6 +252,11 @@ class HttpConnection(asyncio.Protocol):
         framing = {name.lower(): value.lower() for name, value in self._headers}
         return b"content-length" not in framing and not framing.get(b"transfer-encoding", b"").endswith(b"chunked")
 
+    def _ends_with_head(self) -> bool:
+        """Whether no header announces a body."""
+        framing = {name.lower(): value.strip() for name, value in self._headers}
+        return framing.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in framing
+
     def on_message_begin(self) -> None:
         if self._answer is None or self._answer.done():  # more than was asked for
             self.is_reusable = False
@@ -266,6 +271,8 @@ class HttpConnection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         assert self._parser is not None
         self._status = self._parser.get_status_code()
+        if self._status < 100:
+            raise MalformedAnswer(f"its status {self._status:03d} is none")
         if self._status < 200 and self._status != 101:
             self._headers.clear()
             return
@@ -300,7 +307,9 @@ class HttpConnection(asyncio.Protocol):
             return  # an interim answer
         assert self._parser is not None
         written = self.transport is not None and not self.transport.get_write_buffer_size()
-        self.is_reusable = written and self._parser.should_keep_alive() and self._status != 101
+        # a 204 has no body (RFC 9110 section 15.3.5), and one that is announced may follow all the same
+        is_complete = self._status != 101 and (self._status != 204 or self._ends_with_head())
+        self.is_reusable = written and self._parser.should_keep_alive() and is_complete
         self._complete()
 
     def _complete(self) -> None:

@@ -264,7 +264,7 @@ class LimitWatch:
         if last_answer and await _is_answered(last_answer[1], send):
             return True
         for _ in range(_ATTEMPTS):  # a new key each time: a 429 may use it up
-            if (await send(request.with_fresh_key())).status != 429:
+            if _is_outside_limit(await send(request.with_fresh_key())):
                 return True
         return False
 
@@ -370,6 +370,11 @@ async def _is_answered(request: Request, send: Callable[[Request], Awaitable[Ans
     for attempt in range(_ATTEMPTS):
         if attempt:
             await asyncio.sleep(_ATTEMPT_EVERY_S)
-        if (await send(request)).status != 429:
+        if _is_outside_limit(await send(request)):
             return True
     return False
+
+
+def _is_outside_limit(answer: Answer) -> bool:
+    """Whether the service has answered, and not with 429: a lost answer or a gateway's says nothing of the limit."""
+    return answer.status not in (None, 429) and not answer.gateway_trouble

@@ -34,7 +34,8 @@ async def _connect(
     if not proxy:
         return await asyncio.open_connection(parts.hostname, port, ssl=context)
     via = urlsplit(proxy)
-    reader, writer = await asyncio.open_connection(via.hostname, via.port or 80)
+    outer = ssl.create_default_context() if via.scheme == "https" else None
+    reader, writer = await asyncio.open_connection(via.hostname, via.port or (443 if outer else 80), ssl=outer)
     if context is not None:
         writer.write(f"CONNECT {parts.hostname}:{port} HTTP/1.1\r\nHost: {parts.hostname}:{port}\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
@@ -68,7 +69,7 @@ async def abandon(
                 writer.write(raw[: len(raw) - len(wire.content or b"") // 2 - 1] if moment == "mid-body" else raw)
                 await writer.drain()
                 if moment == "mid-answer":
-                    await reader.read(12)
+                    return bool(await reader.read(12))
             finally:
                 writer.transport.abort()
                 with contextlib.suppress(OSError):

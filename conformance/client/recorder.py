@@ -165,6 +165,14 @@ def redact_exchange(exchange: Exchange, clean: Callable[[str], str]) -> Exchange
         )
         for message in (exchange.request, exchange.response)
     )
+    findings = tuple(
+        replace(finding, code=clean(finding.code), message=clean(finding.message)) for finding in exchange.findings
+    )
     return replace(
-        exchange, url=clean(exchange.url), request=request, response=response, trouble=clean(exchange.trouble)
+        exchange,
+        url=clean(exchange.url),
+        request=request,
+        response=response,
+        trouble=clean(exchange.trouble),
+        findings=findings,
     )

@@ -226,6 +226,15 @@ def is_well_formed(idempotency: Idempotency | None, key: str) -> bool:
     return _UUID.fullmatch(key) is not None
 
 
+def is_read_as_uuid(key: str) -> bool:
+    """Whether parsers of UUIDs read the key, which take braces and need no hyphens."""
+    try:
+        uuid.UUID(key)
+    except ValueError:
+        return False
+    return True
+
+
 def malformed_key(idempotency: Idempotency) -> str:
     """A key that violates the profile's format; empty where no candidate does."""
     valid_key = new_key(idempotency)

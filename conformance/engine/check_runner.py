@@ -98,7 +98,7 @@ async def _run_until_certain(instance: Instance, runtime: Runtime) -> tuple[Resu
 def redact_result(result: Result, clean: Callable[[str], str]) -> Result:
     """Applies `clean` to every member of a result that may hold text of the target or of the profile."""
     changes: dict[str, Any] = {name: clean(getattr(result, name)) for name in _REDACTED_FIELDS}
-    return replace(result, **changes)
+    return replace(result, **changes, notes=tuple(map(clean, result.notes)))
 
 
 def redact_and_truncate(result: Result, secrets: Secrets) -> Result:

@@ -79,7 +79,7 @@ class Guard:
         """Called before an answer is written: adds its tokens, found by the profile's pointers or by member names."""
         is_token_answer = answer.request.operation.auth == "oauth" and answer.ok
         if is_token_answer and self._token and pointer.has(answer.value, self._token):
-            self._secrets.add_ephemeral_secrets("oauth.token", [pointer.get(answer.value, self._token)])
+            self._secrets.add_ephemeral_secrets("oauth.token", _ends_of(pointer.get(answer.value, self._token)))
         for name, value in _named_values(answer, is_token_answer=is_token_answer):
             if not _NAMES_ONE.search(name) and self._token_count < _MAX_TOKENS:
                 self._learn(value, answer)
@@ -89,6 +89,13 @@ class Guard:
         if len(plain) <= _MAX_TOKEN_LENGTH and _TOKEN.fullmatch(plain) and plain not in answer.url:
             self._token_count += 1
             self._secrets.add_ephemeral_secrets("token", [plain])
+
+
+def _ends_of(token: Any) -> list[Any]:
+    """The token; of one that is longer than any service's, its ends, since each form of a secret is searched for."""
+    if isinstance(token, str) and len(token) > _MAX_TOKEN_LENGTH:
+        return [token[:_MAX_TOKEN_LENGTH], token[-_MAX_TOKEN_LENGTH:]]
+    return [token]
 
 
 def _named_values(answer: Answer, *, is_token_answer: bool) -> Iterator[tuple[str, str]]:
@@ -156,6 +163,7 @@ def secret_call_values(profile: Profile) -> Iterator[tuple[str, str]]:
     """
     calls = [sign.http for signs in profile.effects.values() for sign in signs]
     calls += [fixture.http for states in profile.fixtures.values() for fixture in states.values()]
+    calls += [cleanup.http for cleanup in profile.cleanup.values()]
     calls += [profile.rate_limit.prepare, profile.rate_limit.restore]
     stated_calls = [call for call in calls if isinstance(call, HttpCall)]
     for headers in [call.headers for call in stated_calls] + [facts.headers for facts in profile.operations.values()]:

@@ -238,10 +238,16 @@ def _refusals(rule: SearchRule, values: dict[str, str]) -> Iterator[tuple[str, i
         yield f"a q of {len(values['q'])} characters", 400
     for name, listed in (("sort", rule.sorts), ("locale", rule.locales), ("market", rule.markets)):
         is_listed = values[name].casefold() in {value.casefold() for value in listed}
+        is_listed |= name == "locale" and any(_is_kin(values[name], value) for value in listed)
         if listed and rule.unlisted == "refused" and not is_listed:
             yield f"{name}={values[name][:40]}", 400
     if rule.unknown_parameter == "refused" and (unknown := [name for name in values if name not in rule.known]):
         yield f"the unknown parameter {unknown[0][:40]}", 400
+
+
+def _is_kin(locale: str, listed: str) -> bool:
+    """Whether it is a listed locale with underscores, or its language: a service may take them for it."""
+    return locale.replace("_", "-").casefold() in (listed.casefold(), re.split("[-_]", listed)[0].casefold())
 
 
 def _is_near(rule: SearchRule, values: dict[str, str]) -> bool:
@@ -285,13 +291,13 @@ def _judge_items(traffic: Traffic, search: Search) -> Judgements:
     if rule.empty_q == "nothing" and not values["q"] and items:
         message = "a search with an empty q found items, and is stated to find nothing"
         yield violation(message, call, expected="no items", observed=f"{len(items)} items")
-    elif rule.empty_q == "everything" and not values["q"] and not items and _is_near(rule, values):
+    elif rule.empty_q == "everything" and not values["q"] and not items and _is_near(rule, values) and rule.item_id:
         message = "a search with an empty q found nothing, and is stated to find everything"
         yield violation(message, call, expected="items", observed="no items")
     elif rule.page_size_above == "clamped" and len(items) > (rule.page_size_max or len(items)):
         message = "a page is longer than the largest one"
         yield violation(message, call, expected=f"at most {rule.page_size_max}", observed=f"{len(items)} items")
-    elif not items and values["page"] == str(rule.page_base) and values == dict(rule.query):
+    elif not items and values["page"] == str(rule.page_base) and values == dict(rule.query) and rule.item_id:
         yield violation("the profile's own query found nothing", call, expected="items", observed="no items")
     elif not items and rule.past_the_end in ("refused", "not_found") and _is_past_the_end(rule, values):
         status = 400 if rule.past_the_end == "refused" else 404

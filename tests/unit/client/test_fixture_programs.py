@@ -67,3 +67,31 @@ def test_a_command_is_given_so_much_time(tmp_path: Path, monkeypatch: pytest.Mon
     if noted.exists():
         with pytest.raises(ProcessLookupError):
             os.kill(int(noted.read_text()), 0)
+
+
+RUDE = """
+import asyncio
+class Silent(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+def interrupt(context):
+    raise KeyboardInterrupt
+async def cancel(context):
+    raise asyncio.CancelledError
+def say_nothing(context):
+    raise Silent
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        ("interrupt", "raised KeyboardInterrupt"),
+        ("cancel", "was cancelled"),
+        ("say_nothing", "raised Silent"),
+    ],
+)
+def test_no_function_ends_the_run(function: str, problem: str, tmp_path: Path) -> None:
+    """Whatever the owner's code raises is the fixture's failure."""
+    (tmp_path / "rude.py").write_text(RUDE)
+    assert problem in str(failure(Fixture("order", "open", python=f"rude.py:{function}"), directory=tmp_path))

@@ -300,31 +300,13 @@ def test_python_callables_of_an_importable_module(source: Path, monkeypatch: pyt
         ("no_such_module_4711:make", "cannot load no_such_module_4711:make"),
         ("broken.py:make", "SyntaxError"),
         ("raising.py:make", "RuntimeError: at import"),
-        ("rude.py:interrupt", "raised KeyboardInterrupt"),
-        ("rude.py:cancel", "was cancelled"),
-        ("rude.py:say_nothing", "raised Silent"),
     ],
 )
 def test_python_that_fails(source: Path, where: str, problem: str) -> None:
     """Whatever goes wrong in the owner's code is the fixture's failure, never the suite's or the target's."""
     (source / "broken.py").write_text("def make(:\n")
     (source / "raising.py").write_text("raise RuntimeError('at import')\n")
-    (source / "rude.py").write_text(RUDE)
     assert problem in str(failure(Fixture("cart", "open", python=where), directory=source))
-
-
-RUDE = """
-import asyncio
-class Silent(Exception):
-    def __str__(self):
-        raise ValueError("no text")
-def interrupt(context):
-    raise KeyboardInterrupt
-async def cancel(context):
-    raise asyncio.CancelledError
-def say_nothing(context):
-    raise Silent
-"""
 
 
 # The interface's own operations, and states made of other states

@@ -191,6 +191,8 @@ def test_what_only_another_worker_knew_is_taken_out_of_an_exchange(tmp_path: Pat
     assert str(exchange).count("later") == 1
     assert exchange.purpose == "later"
     assert str(exchange).count("«ticket»") == 8
+    found = replace(exchange, findings=(Finding("ENV-4", "later", "shows later"),))
+    assert "later" not in str(redact_exchange(found, lambda text: text.replace("later", "«ticket»")).findings)
 
 
 # The journal

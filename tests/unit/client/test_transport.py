@@ -309,27 +309,6 @@ def test_long_bodies_are_cut(scripted: Any, kind: str, monkeypatch: pytest.Monke
     assert (raw.status, len(raw.body), raw.truncated) == (200, BOUND, True)
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_what_follows_a_cut_answer_is_not_the_next_one(
-    scripted: Any, answer: Any, method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A kept connection on which an answer was cut, or on which a body may follow, is not used again."""
-    monkeypatch.setattr(transports, "MAX_BODY", BOUND)
-    long = bytes(answer(200, body=b"x" * (4 * BOUND)))
-
-    def script(arrived: Any) -> bytes:
-        return long if arrived.target == "/long" else bytes(answer(200, body=b'{"a": 1}'))
-
-    async def main() -> list[RawAnswer]:
-        async with scripted(script) as target, Transport(target.url, timeout_s=8) as transport:
-            wires = [wire(), wire(), wire("/long", method=method), wire(), wire()]
-            return [await transport.send(one) for one in wires]
-
-    raws = asyncio.run(main())
-    assert [raw.status for raw in raws] == [200] * 5
-    assert [raw.body for raw in (*raws[:2], *raws[3:])] == [b'{"a": 1}'] * 4
-
-
 def test_a_body_of_exactly_the_bound_is_whole(scripted: Any, answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound itself is not cut."""
     monkeypatch.setattr(transports, "MAX_BODY", BOUND)

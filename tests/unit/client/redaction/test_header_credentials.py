@@ -16,7 +16,7 @@ from conformance.judge.invariants import Invariants
 from conformance.judge.validators import Validators
 from conformance.profile.behavior import Authorization, RateLimit
 from conformance.profile.model import Profile, Schemas
-from conformance.profile.resources import HttpCall
+from conformance.profile.resources import Cleanup, HttpCall
 
 IDENTITY = Request(load_contract().operations["getApiKeyIdentity"])
 KEY = "k3y-0f-the-sh0p-123456"
@@ -100,3 +100,10 @@ def test_what_opens_a_test_api_is_secret() -> None:
     basic = base64.b64encode(b"owner:pass word").decode()
     found = {value for where, value in secret_call_values(profile) if where == "test API"}
     assert found == {basic, "pass word", "pass%20word", KEY, f"{KEY}2", f"{KEY}3"}
+
+
+def test_what_opens_the_calls_of_cleanup_is_secret() -> None:
+    """A removal that fails is in the journal, with its URL."""
+    cleanup = {"cart": Cleanup(HttpCall(f"http://api.example/carts/{{cart.id}}?api_key={KEY}"))}
+    profile = Profile("p", "http://127.0.0.1:1", Authorization(FORM), cleanup=cleanup)
+    assert ("test API", KEY) in set(secret_call_values(profile))
