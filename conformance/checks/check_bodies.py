@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import alternate_cases
 from conformance.checks.support.invalid_bodies import Change, contract_breaks, refusals
-from conformance.checks.support.refused_effects import examine_failed_control
+from conformance.checks.support.refused_effects import as_defect, examine_failed_control, level_of_failed_control
 from conformance.checks.support.registry import check
 from conformance.checks.support.sized_bodies import in_chunks
 from conformance.client.request import Request
@@ -132,13 +132,8 @@ async def a_body_that_breaks_its_schema_is_answered_400(case: Case, schema_break
             case.require_case(False, f"{schema} allows that change of {where}")
         return bad
 
-    async def defect(request: Request) -> Request:
-        return break_schema(request)
-
-    purpose = f"a body that breaks {schema} at {where}"
-    # a hosted session may end with any failed attempt, which looks the same
-    level = Level.RECOMMENDED if case.operation.auth == "none" else Level.DECLARED
-    async with examine_failed_control(case, defect, purpose, level=level):
+    purpose, level = f"a body that breaks {schema} at {where}", level_of_failed_control(case, Level.DECLARED)
+    async with examine_failed_control(case, as_defect(break_schema), purpose, level=level):
         await case.shared_negative(break_schema, refusals(case), purpose, any_refusal=True)
 
 

@@ -12,8 +12,15 @@ from urllib.parse import urlsplit, urlunsplit
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.clocks import describe_offset, offset_of
-from conformance.checks.support.oauth_exchange import REFUSAL_STATUSES, oauth_of, other_algorithms, proof_of
+from conformance.checks.support.oauth_exchange import (
+    REFUSAL_STATUSES,
+    oauth_of,
+    other_algorithms,
+    proof_of,
+    token_url_of,
+)
 from conformance.checks.support.proof_age import possible_ages
+from conformance.checks.support.redirect_uris import ALMOST
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import other_body
 from conformance.checks.support.signals import Inconclusive
@@ -58,11 +65,6 @@ def _other_port(url: str) -> str:
 def _other_scheme(url: str) -> str:
     parts = urlsplit(url)
     return urlunsplit(parts._replace(scheme="http" if parts.scheme == "https" else "https"))
-
-
-def _path_in_other_case(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(path=parts.path.swapcase()))
 
 
 def _spoilt(compact: str) -> str:
@@ -122,8 +124,8 @@ CONDITIONS: dict[str, Defect] = {
     "9-htu-other-host": _other_htu(_other_host),
     "9-htu-other-port": _other_htu(_other_port),
     "9-htu-other-scheme": _other_htu(_other_scheme),
-    _HTU_IN_OTHER_CASE: _other_htu(_path_in_other_case),
-    _HTU_WITH_SLASH: _other_htu(lambda url: url + "/"),
+    _HTU_IN_OTHER_CASE: _other_htu(ALMOST["case-of-the-path"]),
+    _HTU_WITH_SLASH: _other_htu(ALMOST["final-slash"]),
     "9-htu-longer-path": _other_htu(lambda url: url + "/more"),
     "9-htu-no-text": _claims(htu=7),
     "9-htu-shorter-path": _other_htu(lambda url: url[:-1]),
@@ -145,8 +147,7 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
     case of its path or by a final slash: only other standards say that these are bad.
     """
     request = await case.arrange()
-    oauth = oauth_of(case)
-    url = oauth.token_url or case.profile.base_url + case.operation.path
+    url = token_url_of(case)
     if defect is CONDITIONS["10-other-nonce"] and not case.runtime.sender.nonce:
         case.require_case(False, "the target demands no nonce")
     case.require_case(defect not in _OF_PATHS or urlsplit(url).path.strip("/"), "the token endpoint's URL has no path")
@@ -178,7 +179,7 @@ async def a_client_does_not_choose_the_host_of_the_target(case: Case) -> None:
     """
     request = await case.arrange()
     oauth = oauth_of(case)
-    url = _other_host(oauth.token_url or case.profile.base_url + case.operation.path)
+    url = _other_host(token_url_of(case))
     bad = request.with_proof(replace(proof_of(request), claims={"htu": url}))
     for name, form in _FORWARDED.items():
         bad = bad.with_header(name, form.format(host=urlsplit(url).netloc))

@@ -239,13 +239,12 @@ def _pairs(request: Request) -> list[Pair]:
         for where, leaf in free_leaves(request)
         if isinstance(leaf, str) and len(leaf) > 1 and not any(name.isdigit() for name in pointer.tokens(where))
     ]
-    in_order = sorted(texts)
     pairs = [
         (first_text[0], second_text[0])
         for first_text, second_text in pairwise(texts)
         if first_text[1] != second_text[1]
     ]
-    neighbours = {(first[0], second[0]) for first, second in pairwise(in_order)}
+    neighbours = {(first[0], second[0]) for first, second in pairwise(sorted(texts))}
     return sorted(pairs, key=lambda pair: pair not in neighbours)
 
 

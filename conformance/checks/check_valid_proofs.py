@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import oauth_of, proof_of
+from conformance.checks.support.oauth_exchange import proof_of, token_url_of
 from conformance.checks.support.registry import check
 from conformance.client.request import Request
 from conformance.core.outcomes import Level
@@ -44,14 +44,8 @@ def _with_id(request: Request, jti: str) -> Request:
 @check("OA-1")
 async def a_query_in_htu_is_ignored(case: Case) -> None:
     """A warning where a proof is refused whose htu has a query, which is ignored (RFC 9449 section 4.3, item 9)."""
-    request = await case.arrange()
-    url = oauth_of(case).token_url or case.profile.base_url + case.operation.path
-    claims = {"htu": f"{url}{'&' if '?' in url else '?'}ignored=1"}
-    answer = await case.send(request.with_proof(replace(proof_of(request), claims=claims)), "a query in htu")
-    if not answer.ok:
-        await case.control(await case.arrange())
-        message = "a proof with a query in htu was refused"
-        raise case.violation(message, answer, expected="200", level=Level.RECOMMENDED)
+    url = token_url_of(case)
+    await _expect_accepted(case, {"htu": f"{url}{'&' if '?' in url else '?'}ignored=1"}, "a query in htu")
 
 
 @check("OA-1")
@@ -60,10 +54,15 @@ async def a_proof_with_a_further_claim_is_accepted(case: Case) -> None:
 
     A proof may have further claims (RFC 9449 section 4.2), and what is not understood is ignored (RFC 7519 section 4).
     """
+    await _expect_accepted(case, {"conformance_run": secrets.token_hex(8)}, "a further claim")
+
+
+async def _expect_accepted(case: Case, claims: Mapping[str, str], description: str) -> None:
+    """A warning unless a proof with these claims is accepted."""
     request = await case.arrange()
-    proof = replace(proof_of(request), claims={"conformance_run": secrets.token_hex(8)})
-    answer = await case.send(request.with_proof(proof), "a proof with a further claim")
+    proof = replace(proof_of(request), claims=claims)
+    answer = await case.send(request.with_proof(proof), f"a proof with {description}")
     if not answer.ok:
         await case.control(await case.arrange())
-        message = "a proof with a further claim was refused"
+        message = f"a proof with {description} was refused"
         raise case.violation(message, answer, expected="200", level=Level.RECOMMENDED)

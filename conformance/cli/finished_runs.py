@@ -65,12 +65,9 @@ def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None
     run = load(run_dir)
     command_words = command(run, failed=failed, profile=str(profile or ""))
     text = display_command(shlex.join(command_words), run.profile.path)
-    checks = command_words.count("--only")
-    click.echo(
-        text
-        if show or len(text) <= _LONG_COMMAND
-        else f"{checks:,} checks of {run_dir} again (--show prints the command)"
-    )
+    if len(text) > _LONG_COMMAND and not show:
+        text = f"{command_words.count('--only'):,} checks of {run_dir} again (--show prints the command)"
+    click.echo(text)
     if not show:
         from conformance.cli import main
 

@@ -226,9 +226,8 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             self._fail(MalformedAnswer(str(error)))
         if self._field_bytes > _MAX_HEAD:  # the parser collects a field without a bound
-            self._fail(
-                MalformedAnswer(f"its {'header section' if self._in_head else 'trailer or chunk header'} does not end")
-            )
+            part = "header section" if self._in_head else "trailer or chunk header"
+            self._fail(MalformedAnswer(f"its {part} does not end"))
 
     def eof_received(self) -> None:
         self.connection_lost(None)
@@ -247,14 +246,19 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._fail(ConnectionLost(f"the server closed the connection {'within' if began else 'without'} an answer"))
 
+    @property
+    def _headers_by_name(self) -> dict[bytes, bytes]:
+        """The last header of each name, both in lower case."""
+        return {name.lower(): value.lower().strip() for name, value in self._headers}
+
     def _ends_with_connection(self) -> bool:
         """Whether neither a length nor chunks delimit the body (RFC 9112 section 6.3)."""
-        framing = {name.lower(): value.lower() for name, value in self._headers}
+        framing = self._headers_by_name
         return b"content-length" not in framing and not framing.get(b"transfer-encoding", b"").endswith(b"chunked")
 
     def _ends_with_head(self) -> bool:
         """Whether no header announces a body."""
-        framing = {name.lower(): value.strip() for name, value in self._headers}
+        framing = self._headers_by_name
         return framing.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in framing
 
     def on_message_begin(self) -> None:

@@ -28,6 +28,13 @@ _MAX_BODY: Final = 4 * 1024 * 1024
 _NOT_VISIBLE: Final = re.compile(r"[^!-~]+")
 
 
+def proxy_address(proxy: str) -> tuple[str, int, ssl.SSLContext | None]:
+    """(host, port, TLS) of the connection to a proxy."""
+    via = urlsplit(proxy)
+    tls = ssl.create_default_context() if via.scheme == "https" else None
+    return str(via.hostname), via.port or (443 if tls else 80), tls
+
+
 class HttpPool:
     """Sends requests to one origin, each on a connection that no other request uses meanwhile.
 
@@ -106,9 +113,7 @@ class HttpPool:
         host, port = str(self._parts.hostname), self._parts.port or (443 if self._tls else 80)
         if not self._proxy:
             return await self._open_connection(host, port, self._tls)
-        via = urlsplit(self._proxy)
-        outer_tls = ssl.create_default_context() if via.scheme == "https" else None
-        outer = await self._open_connection(str(via.hostname), via.port or (443 if outer_tls else 80), outer_tls)
+        outer = await self._open_connection(*proxy_address(self._proxy))
         return await self._tunnel(outer, host, port) if self._tls else outer
 
     async def _open_connection(self, host: str, port: int, tls: ssl.SSLContext | None) -> HttpConnection:

@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec.structs import replace
 
+from conformance.client.http_pool import proxy_address
 from conformance.client.request import Wire
 
 Moment = Literal["mid-body", "after-last-byte", "mid-answer"]
@@ -33,9 +34,8 @@ async def _connect(
     port = parts.port or (443 if context else 80)
     if not proxy:
         return await asyncio.open_connection(parts.hostname, port, ssl=context)
-    via = urlsplit(proxy)
-    outer = ssl.create_default_context() if via.scheme == "https" else None
-    reader, writer = await asyncio.open_connection(via.hostname, via.port or (443 if outer else 80), ssl=outer)
+    host, proxy_port, outer = proxy_address(proxy)
+    reader, writer = await asyncio.open_connection(host, proxy_port, ssl=outer)
     if context is not None:
         writer.write(f"CONNECT {parts.hostname}:{port} HTTP/1.1\r\nHost: {parts.hostname}:{port}\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")

@@ -141,11 +141,6 @@ class Session:
         """Seconds for the whole run, from the creation of the session; None: no deadline."""
         return self.options.deadline_s or self.profile.limits.deadline_s
 
-    def _remaining_s(self) -> float | None:
-        """Seconds that remain of the deadline, at least 0; None: no deadline."""
-        elapsed_s = time.monotonic() - self._start_monotonic
-        return None if self.deadline_s is None else max(0.0, self.deadline_s - elapsed_s)
-
     @property
     def examples(self) -> int:
         """The number of generated requests for each property."""
@@ -280,7 +275,8 @@ class Session:
         `order`: the same instances in the order in which they start; it may be computed while they run.
         """
         load_sender()
-        remaining_s = self._remaining_s()
+        elapsed_s = time.monotonic() - self._start_monotonic
+        remaining_s = None if self.deadline_s is None else max(0.0, self.deadline_s - elapsed_s)
         settings = replace(self.settings_for(chosen), remaining_s=remaining_s, fail_fast=self.options.fail_fast)
 
         @contextlib.asynccontextmanager

@@ -19,6 +19,7 @@ from conformance.core.model import STATUSES, Exchange, Finding, Requirement, Res
 from conformance.core.outcomes import JUDGED_OUTCOMES, Level, Outcome
 from conformance.judge.expectations import expectation
 from conformance.judge.invariants import SHAPE_CODE, UNREAD_CODE
+from conformance.profile.exclusions import exclusion_keys
 
 INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2", "ANS-1", "ANS-2")
 _MAX_EXAMPLES = 5
@@ -230,7 +231,7 @@ def _check_id(result: Result) -> str:
 
 def _no_evidence(blank: Result, exchanges: Sequence[Exchange], evidence: Evidence) -> Result:
     results = evidence.results.get(blank.operation, ())
-    if not exchanges and any(key in evidence.exclusions for key in _exclusions_of(blank.operation)):
+    if not exchanges and any(key in evidence.exclusions for key in exclusion_keys(blank.operation)):
         return _missing_fact(blank, evidence, f"operations.{blank.operation}", "")
     if blank.requirement == "ENV-4" and any(map(_is_readable, exchanges)):
         return _missing_schema(blank, evidence)
@@ -299,15 +300,10 @@ def _no_429(blank: Result, evidence: Evidence, observation: str) -> Result:
     return _missing_fact(blank, evidence, _PROVOKE, f"{observation}: state {_PROVOKE} = true")
 
 
-def _exclusions_of(operation: str) -> tuple[str, ...]:
-    """The keys of a profile that exclude an operation as a whole."""
-    return (f"operations.{operation}", *(("oauth",) if operation == "exchangeOAuthToken" else ()))
-
-
 def _missing_fact(blank: Result, evidence: Evidence, fact: str, message: str) -> Result:
     """Unstated, or inapplicable where the profile excludes the fact, its table or the operation."""
     table, _, name = fact.partition(".")
-    for key in (fact, f"{table}.names.{name}", table, *_exclusions_of(blank.operation)):
+    for key in (fact, f"{table}.names.{name}", table, *exclusion_keys(blank.operation)):
         if reason := evidence.exclusions.get(key):
             message = f"excluded by the profile ({key}): {reason}"
             return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, fact=key, exclusion=reason)

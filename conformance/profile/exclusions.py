@@ -19,8 +19,6 @@ from conformance.profile.structure import structure_problems
 
 EXCLUSION_KEY = "none"
 _EXCLUDED = object()
-_OF_OAUTH = "exchangeOAuthToken"
-"""The operation that the table [oauth] is about."""
 
 
 @dataclass
@@ -97,6 +95,11 @@ def _problems(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any]) -> 
         yield from (replace(p, key=(*key, *p.key)) for p in structure_problems(value, dict(schema)))
 
 
+def exclusion_keys(operation: str) -> tuple[str, ...]:
+    """The dotted keys that exclude an operation as a whole; the table [oauth] is about the token exchange."""
+    return (f"operations.{operation}", *(("oauth",) if operation == "exchangeOAuthToken" else ()))
+
+
 def exclusion_of(
     profile: Profile, key: str, credential: Callable[[Credential], bool] | None = None, operation: str = ""
 ) -> tuple[str, str] | None:
@@ -110,11 +113,7 @@ def exclusion_of(
     names = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
     if parts[0] == "schemas":
         names.insert(0, f"schemas.names.{parts[-1]}")
-    if operation:
-        names.append(f"operations.{operation}")
-    if operation == _OF_OAUTH:
-        names.append("oauth")
-    for name in names:
+    for name in (*names, *exclusion_keys(operation)):
         if name in profile.exclusions:
             return name, profile.exclusions[name]
     for name, absent in profile.absent_credentials.items():

@@ -96,8 +96,9 @@ async def _send_least(case: Case) -> Mapping[str, Answer]:
 
 def with_other_switches(case: Case, body: Any) -> Any:
     """The body with true and false the other way round, but for members that the profile fixes."""
+    fixed = fixed_places(case)
     for at, leaf in pointer.leaves(body):
-        if at and isinstance(leaf, bool) and at not in fixed_places(case):
+        if at and isinstance(leaf, bool) and at not in fixed:
             body = pointer.replace(body, at, not leaf)
     return body
 

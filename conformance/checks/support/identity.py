@@ -7,15 +7,14 @@ that key's scopes, and an answer is wrong only if it is wrong at every candidate
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from conformance.core import json_pointer as pointer
+from conformance.judge.laws.answers import SCOPE_SEPARATORS
 
 SCOPES: Final = ("webhooks:write", "webhooks:read", "catalog:read", "checkout:quote")
-_SEPARATORS: Final = re.compile(r"[\s,;|]+")
 
 ScopeSigns = Mapping[str, list[Any]]
 """Scope -> its evidence: the item of a list, the member of an object, or the text itself."""
@@ -27,7 +26,7 @@ def scopes_at(body: Any, place: str) -> ScopeSigns:
     if pointer.has(body, place):
         value = pointer.get(body, place)
         if isinstance(value, str):
-            value = [part for part in _SEPARATORS.split(value) if part]
+            value = [part for part in SCOPE_SEPARATORS.split(value) if part]
         for scope, sign in _signs(value, None):
             found[scope].append(sign)
     return found
@@ -64,7 +63,7 @@ def extra_scopes(
 def _signs(node: Any, item: Any) -> Iterator[tuple[str, Any]]:
     """Each scope in a value with its evidence; `item` is the element of the outermost list around it."""
     if isinstance(node, str):
-        parts = [part for part in _SEPARATORS.split(node) if part]
+        parts = [part for part in SCOPE_SEPARATORS.split(node) if part]
         if all(":" in part for part in parts):  # a description may mention a scope without showing it
             yield from ((part, node if item is None else item) for part in parts if part in SCOPES)
     elif isinstance(node, list):

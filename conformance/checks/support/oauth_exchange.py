@@ -29,6 +29,11 @@ def oauth_of(case: Case) -> OAuth:
     return case.profile.oauth
 
 
+def token_url_of(case: Case) -> str:
+    """The URL that proofs of the token exchange are for: the stated one, or that of the requests."""
+    return oauth_of(case).token_url or case.profile.base_url + case.operation.path
+
+
 def source_of_codes(profile: Profile) -> str:
     """What the profile states of the source, as text. Its placeholders are what the source knows of each code."""
     return str(next(iter(profile.fixtures.get("oauth", {}).values()), ""))

@@ -8,6 +8,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
+from conformance.checks.support.invalid_bodies import Change
 from conformance.checks.support.replays import have_equal_values
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -17,6 +18,20 @@ from conformance.core.outcomes import Level
 _PROOFS: Final = 2
 Defect = Callable[[Request], Awaitable[Request]]
 """The good call with one defect, for which it is refused."""
+
+
+def as_defect(change: Change) -> Defect:
+    """A change that awaits nothing as a defect."""
+
+    async def defect(request: Request) -> Request:
+        return change(request)
+
+    return defect
+
+
+def level_of_failed_control(case: Case, usual: Level | None = None) -> Level | None:
+    """A warning on a hosted session, which may end with any failed attempt: that looks the same."""
+    return Level.RECOMMENDED if case.operation.auth == "none" else usual
 
 
 @asynccontextmanager
@@ -62,7 +77,7 @@ def _are_equal_refusals(case: Case, first: Answer, second: Answer) -> bool:
     return first.status == second.status and have_equal_values(first, second, volatile)
 
 
-async def expect_no_effect(case: Case, request: Request, defect: Callable[[Request], Request], purpose: str) -> None:
+async def expect_no_effect(case: Case, request: Request, defect: Change, purpose: str) -> None:
     """Violated if the defective request takes effect although it is refused: a sign shows it, or the good request."""
     oracle = await Oracle.watch(case, request)
     case.require_case(oracle.sees_refused_calls, "every sign is read by the answer of a call that is carried out")
@@ -74,12 +89,7 @@ async def expect_no_effect(case: Case, request: Request, defect: Callable[[Reque
         message = f"{purpose} was answered {answer.summary} and yet took effect"
         raise case.violation(message, answer, expected="no effect", observed=f"{count} effects")
 
-    async def repeat_defect(fresh: Request) -> Request:
-        return defect(fresh)
-
-    # a hosted session may end with any failed attempt, which looks the same
-    level = Level.RECOMMENDED if case.operation.auth == "none" else None
-    async with examine_failed_control(case, repeat_defect, purpose, level=level):
+    async with examine_failed_control(case, as_defect(defect), purpose, level=level_of_failed_control(case)):
         await case.control(request)
     if not await oracle.effects_within() or not any(watch.has_moved for watch in readable):
         raise Inconclusive("the effect of the control cannot be seen either", cause=f"effects.{case.operation.id}")

@@ -13,7 +13,7 @@ from conformance.judge.laws.traffic import Call, Traffic
 
 SCOPES: Final = frozenset({"webhooks:write", "webhooks:read", "catalog:read", "checkout:quote"})
 _ROUNDING_S: Final = 1.0
-_SEPARATORS: Final = re.compile(r"[\s,;|]+")
+SCOPE_SEPARATORS: Final = re.compile(r"[\s,;|]+")
 
 
 def a_token_is_as_stated(traffic: Traffic) -> Judgements:
@@ -66,7 +66,7 @@ def _is_lifetime(found: Any, stated_s: float, duration_s: float) -> bool:
 def _scopes(found: Any) -> set[str] | None:
     """The interface's scopes in a list, or in a text with separators; None for another form."""
     if isinstance(found, str):
-        return {*_SEPARATORS.split(found)} & SCOPES
+        return {*SCOPE_SEPARATORS.split(found)} & SCOPES
     if isinstance(found, list) and all(isinstance(item, str) for item in found):
         return {*found} & SCOPES
     return None

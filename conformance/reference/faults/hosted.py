@@ -137,14 +137,10 @@ def csrf_token(policy: Policy) -> Policy:
     source="a session that is opened anew where the browser says that it was there before",
 )
 def ticket_of_a_returning_buyer(policy: Policy) -> Policy:
-    def reopen(call: Call, db: Connection) -> None:
+    def look(call: Call, db: Connection) -> None:
         session = objects.get(db, call.resource)
         if call.body.get("returning") is True and session is not None and session.state == "consumed":
             objects.change(db, session, "open", session.data)
-
-    def look(call: Call, db: Connection) -> Call:
-        reopen(call, db)
-        return call
 
     return before_work(policy, look, *_HOSTED[:1])
 

@@ -31,14 +31,16 @@ _CONSUME, _CANCEL = "consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutB
 Effect = Callable[[Call, Connection], None]
 
 
-def _on_refusal(policy: Policy, stage: Stage, operation: str, kinds: tuple[str, ...], effect: Effect) -> Policy:
-    """What a stage refuses has an effect."""
+def _on_refusal(
+    policy: Policy, stage: Stage, operation: str, kinds: tuple[str, ...], effect: Effect, about: str = ""
+) -> Policy:
+    """What a stage refuses has an effect; only refusals whose message contains `about`."""
 
     def refuse_late(call: Call) -> None:
         try:
             stage(call)
         except Refusal as refusal:
-            if call.operation == operation and refusal.kind in kinds:
+            if call.operation == operation and refusal.kind in kinds and about in refusal.message:
                 with call.store.write() as db:
                     effect(call, db)
             raise
@@ -210,15 +212,4 @@ def stored_up_to_the_bad_member(policy: Policy) -> Policy:
 )
 def checked_out_for_a_bad_address(policy: Policy) -> Policy:
     lead = _lead_to("cart", "checked_out", "quoted")
-
-    def read_body(call: Call) -> None:
-        try:
-            pipeline.read_body(call)
-        except Refusal as refusal:
-            if call.operation == _CHECKOUT and "buyer.email" in refusal.message:
-                with call.store.write() as db:
-                    lead(call, db)
-            raise
-
-    stages = tuple(read_body if stage is pipeline.read_body else stage for stage in policy.stages)
-    return evolve(policy, stages=stages)
+    return _on_refusal(policy, pipeline.read_body, _CHECKOUT, ("invalid",), lead, about="buyer.email")

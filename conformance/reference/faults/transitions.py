@@ -6,7 +6,7 @@ from sqlalchemy import Connection, update
 
 from conformance.reference import carts, objects, tables
 from conformance.reference.call import Answer, Call
-from conformance.reference.policy import Handler, Policy, evolve, with_handler
+from conformance.reference.policy import Handler, Policy, before_work, evolve, with_handler
 from conformance.reference.registry import fault
 
 _PROMOTION = ("removePublicCartPromotion",)
@@ -125,13 +125,9 @@ def removal_quotes(policy: Policy) -> Policy:
     source="a quote that is made where there is none, and stored with the cart",
 )
 def quote_by_reading(policy: Policy) -> Policy:
-    def wrap(inner: Handler) -> Handler:
-        def act(call: Call, db: Connection) -> Answer:
-            cart = objects.find(call, db, "cart")
-            if cart.state == "open":
-                objects.change(db, cart, "quoted", cart.data)
-            return inner(call, db)
+    def look(call: Call, db: Connection) -> None:
+        cart = objects.find(call, db, "cart")
+        if cart.state == "open":
+            objects.change(db, cart, "quoted", cart.data)
 
-        return act
-
-    return with_handler(policy, "quotePublicCartCheckout", wrap)
+    return before_work(policy, look, "quotePublicCartCheckout")

@@ -173,10 +173,10 @@ class WorkerShares:
 
         One that has not been asked to end may only wait for the exclusive items, which it gets when all others ended.
         """
-        running = [node.gateway.id for node in tuple(self._nodes)]
-        ending = [node.gateway.id for node in tuple(self._nodes) if node.shutting_down]
+        nodes = tuple(self._nodes)
+        ending = [node for node in nodes if node.shutting_down] or nodes
         not_ready = [gateway for gateway in tuple(self._gateways.children) if gateway not in self._ready]
-        self._signal_children([*not_ready, *(ending or running)], _KILL)
+        self._signal_children([*not_ready, *(node.gateway.id for node in ending)], _KILL)
         self._start_watchdog(_WORKER_GRACE_S)
 
     def _signal_children(self, gateways: Iterable[str], number: signal.Signals) -> None:

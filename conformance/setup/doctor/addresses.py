@@ -8,6 +8,7 @@ from conformance.checks.support.context import Runtime
 from conformance.client.request_builder import MissingFact
 from conformance.core.errors import FixtureError
 from conformance.core.messages import PREFIX_ADVICE
+from conformance.profile.exclusions import exclusion_keys
 from conformance.setup.doctor.facts import Fact, wrong
 
 _WITHOUT_PARAMETERS: Final = ("getPublicRuntimeConfig", "getApiKeyIdentity", "getInstallationCredentialReadiness")
@@ -20,7 +21,7 @@ async def address_facts(runtime: Runtime) -> list[Fact]:
     """A wrong fact where each of a few operations is answered 404; otherwise none."""
     profile, statuses = runtime.settings.profile, []
     for name in _WITHOUT_PARAMETERS:
-        if f"operations.{name}" in profile.exclusions:
+        if any(key in profile.exclusions for key in exclusion_keys(name)):
             continue
         try:
             request = await runtime.arranger.arrange(runtime.settings.contract.operations[name])

@@ -148,14 +148,7 @@ def test_a_crash_under_the_command_is_one_line(desk: Desk, module: str, name: st
 @pytest.mark.slow
 def test_a_worker_that_is_killed_makes_the_run_the_suites_trouble(desk: Desk) -> None:
     """What it was about to judge is not judged; the run ends all the same."""
-    process = desk.started(
-        ["-m", "conformance", "run", *desk.target(), "-q", "-n", "2", "-k", "check_bodies", "--report-dir", "out"]
-    )
-    part = desk.place / "out" / "journal-gw1.ndjson"
-    wait_until(lambda: part.exists() and b'"result"' in part.read_bytes(), process)
-    os.kill(worker_with(part, process.pid), signal.SIGKILL)
-    out, err = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode == 5, out + err
+    _, err = split_run(desk, "gw1", signal.SIGKILL, "-k", "check_bodies")
     assert "gw1" in err
     assert not list((desk.place / "out").glob("journal-*"))
     run = run_json(desk.place / "out")
@@ -166,12 +159,7 @@ def test_a_worker_that_is_killed_makes_the_run_the_suites_trouble(desk: Desk) ->
 @pytest.mark.slow
 def test_the_worker_of_the_exclusive_checks_may_crash(desk: Desk) -> None:
     """The other one has been asked to end by then: it gets none of them, and the run names the crash."""
-    process = desk.started(["-m", "conformance", "run", *desk.target(), "-q", "-n", "2", "--report-dir", "out"])
-    part = desk.place / "out" / "journal-gw0.ndjson"
-    wait_until(lambda: part.exists() and b'"result"' in part.read_bytes(), process)
-    os.kill(worker_with(part, process.pid), signal.SIGKILL)
-    out, err = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode == 5, out + err
+    out, err = split_run(desk, "gw0", signal.SIGKILL)
     assert "worker gw0 ended" in err and "INTERNAL" not in out + err
     assert run_json(desk.place / "out")["interrupted"].startswith("worker gw0 ended")
 
@@ -179,17 +167,22 @@ def test_the_worker_of_the_exclusive_checks_may_crash(desk: Desk) -> None:
 @pytest.mark.slow
 def test_a_worker_that_hangs_ends_with_the_deadline(desk: Desk) -> None:
     """A stopped process ends neither by its own deadline nor by a signal. It is killed, and the error names it."""
-    deadline = ("--deadline", "8")
-    process = desk.started(
-        ["-m", "conformance", "run", *desk.target(), "-q", "-n", "2", *deadline, "--report-dir", "out"]
-    )
-    part = desk.place / "out" / "journal-gw1.ndjson"
-    wait_until(lambda: part.exists() and b'"result"' in part.read_bytes(), process)
-    os.kill(worker_with(part, process.pid), signal.SIGSTOP)
-    out, err = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode == 5, out + err
+    _, err = split_run(desk, "gw1", signal.SIGSTOP, "--deadline", "8")
     assert "worker gw1 ended" in err
     assert not run_json(desk.place / "out")["complete"]
+
+
+def split_run(desk: Desk, worker: str, number: signal.Signals, *options: str) -> tuple[str, str]:
+    """What a run of two workers prints that ends with 5, since one of them got a signal after its first result."""
+    process = desk.started(
+        ["-m", "conformance", "run", *desk.target(), "-q", "-n", "2", *options, "--report-dir", "out"]
+    )
+    part = desk.place / "out" / f"journal-{worker}.ndjson"
+    wait_until(lambda: part.exists() and b'"result"' in part.read_bytes(), process)
+    os.kill(worker_with(part, process.pid), number)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 5, out + err
+    return out, err
 
 
 def worker_with(path: Path, parent: int) -> int:
