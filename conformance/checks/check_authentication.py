@@ -260,16 +260,12 @@ async def a_401_names_its_scheme(case: Case) -> None:
 @check("AUTH-3", on="getApiKeyIdentity", cases=cases(INACTIVE))
 async def a_401_to_an_inactive_key_names_its_scheme(case: Case, credential: str) -> None:
     """The 401 to a revoked or expired key carries WWW-Authenticate, too."""
-    _need_inactive(case, credential)
+    absent = has_category(case.profile, case.operation, INACTIVE)
+    case.need_credential(credential, "a key with status revoked or expired is needed", absent)
     answer = await case.send(case.as_credential(await case.arrange(), credential), f"the key {credential!r}")
     if answer.status != 401:
         raise Inconclusive(f"the key {credential!r} was answered {answer.summary}", answer, cause="AUTH-4")
     _expect_scheme(case, answer)
-
-
-def _need_inactive(case: Case, credential: str) -> None:
-    absent = has_category(case.profile, case.operation, INACTIVE)
-    case.need_credential(credential, "a key with status revoked or expired is needed", absent)
 
 
 def _expect_scheme(case: Case, answer: Answer) -> None:
@@ -280,7 +276,8 @@ def _expect_scheme(case: Case, answer: Answer) -> None:
 @check("AUTH-4", cases=cases(INACTIVE))
 async def a_revoked_or_expired_key_is_answered_401(case: Case, credential: str) -> None:
     """A revoked or expired key of the profile is refused on every operation."""
-    _need_inactive(case, credential)
+    absent = has_category(case.profile, case.operation, INACTIVE)
+    case.need_credential(credential, "a key with status revoked or expired is needed", absent)
     await case.shared_negative(
         lambda request: case.as_credential(request, credential), {401}, f"the key {credential!r}"
     )
