@@ -36,6 +36,7 @@ from conformance.profile.model import Profile
 _LEASE_S: Final = 12.0
 """Seconds, plus twice the duration of a call, for which the key of a call whose connection was lost may be in use: what
 carried it out may hold the key for a lease of ten."""
+_ABANDONED_CALLS: Final = 3
 _LONG_LEASE: Final = "a key outlived its lease"
 """In the memory of a run: no further key is waited for as long."""
 _BURSTS = 4
@@ -186,12 +187,21 @@ def _moments(profile: Profile, operation: Operation) -> Mapping[str, Moment]:
     return {moment: moment for moment in ("after-last-byte", *every_nth(others, profile, operation))}
 
 
+async def _abandon(case: Case, request: Request, moment: Moment) -> bool:
+    """Whether a call was sent and abandoned at `moment`. One that fails is repeated: accidents are no evidence."""
+    for _ in range(_ABANDONED_CALLS):
+        if await case.runtime.sender.abandon(request, moment):
+            return True
+    return False
+
+
 @check("IDEM-7", cases=_moments, rests_on=PLAIN_REPLAY)
 async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> None:
     """After a lost connection a call is repeated with its key: it settles on a 200, with one effect."""
     request = await case.arrange()
     oracle = await Oracle.watch_if_visible(case, request)
-    await case.runtime.sender.abandon(request, moment)
+    if not await _abandon(case, request, moment):
+        raise Inconclusive(f"no connection got as far as {moment}", cause="no answer")
     lease_s = 0.0 if case.runtime.memory.get(_LONG_LEASE) else _LEASE_S
     answer = await repeat(case, request, f"after the connection was closed {moment}", lease_s=lease_s)
     if not answer.ok:

@@ -46,7 +46,7 @@ class HttpPool:
         self._host = host_header(self._parts)
         self._tls = tls if self._parts.scheme == "https" else None
         self._proxy = proxy
-        self._target_prefix = origin if proxy and self._tls is None else ""
+        self._target_prefix = f"{self._parts.scheme}://{self._host}" if proxy and self._tls is None else ""
         """The prefix of a request target for a proxy that forwards it (RFC 9112 section 3.2.2)."""
         self._max_body = max_body
         self._idle: deque[HttpConnection] = deque()
@@ -126,7 +126,7 @@ class HttpPool:
     async def _tunnel(self, outer: HttpConnection, host: str, port: int) -> HttpConnection:
         """TLS within a tunnel of the proxy (RFC 9110 section 9.3.6)."""
         assert self._tls is not None and outer.transport is not None
-        authority = f"{host}:{port}"
+        authority = connect_authority(host, port)
         try:
             response = await outer.exchange("CONNECT", serialize("CONNECT", authority, authority, (), None), _CONNECT_S)
             if not 200 <= response.status < 300:
@@ -182,6 +182,12 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def connect_authority(host: str, port: int) -> str:
+    """The target of CONNECT (RFC 9112 section 3.2.3): an IPv6 address in brackets, and A-labels only."""
+    name = f"[{host}]" if ":" in host else host
+    return f"{name if name.isascii() else name.encode('idna').decode()}:{port}"
 
 
 def host_header(parts: SplitResult) -> str:

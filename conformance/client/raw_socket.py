@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec.structs import replace
 
-from conformance.client.http_pool import proxy_address
+from conformance.client.http_pool import connect_authority, host_header, proxy_address
 from conformance.client.request import Wire
 
 Moment = Literal["mid-body", "after-last-byte", "mid-answer"]
@@ -37,7 +37,8 @@ async def _connect(
     host, proxy_port, outer = proxy_address(proxy)
     reader, writer = await asyncio.open_connection(host, proxy_port, ssl=outer)
     if context is not None:
-        writer.write(f"CONNECT {parts.hostname}:{port} HTTP/1.1\r\nHost: {parts.hostname}:{port}\r\n\r\n".encode())
+        authority = connect_authority(str(parts.hostname), port)
+        writer.write(f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         if head.split(b" ")[1:2] != [b"200"]:
             writer.transport.abort()
@@ -64,8 +65,8 @@ async def abandon(
             reader, writer = await _connect(parts, context, proxy)
             try:
                 if proxy and not secure:
-                    wire = replace(wire, target=origin + wire.target)
-                raw = serialize(wire, parts.netloc)
+                    wire = replace(wire, target=f"{parts.scheme}://{host_header(parts)}{wire.target}")
+                raw = serialize(wire, host_header(parts))
                 writer.write(raw[: len(raw) - len(wire.content or b"") // 2 - 1] if moment == "mid-body" else raw)
                 await writer.drain()
                 if moment == "mid-answer":

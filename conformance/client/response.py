@@ -58,9 +58,9 @@ class Answer(msgspec.Struct, frozen=True, dict=True, weakref=True):
     nonce: str = ""
     """The DPoP nonce of its proof."""
     possibly_applied: bool = False
-    """An earlier answer was lost and the request is not repeatable: it may have taken effect before."""
+    """An earlier attempt met gateway trouble and the request is not repeatable: it may have taken effect before."""
     follows_loss: bool = False
-    """An earlier answer to the request was lost, whether it is repeatable or not."""
+    """An earlier attempt met gateway trouble, whether the request is repeatable or not."""
 
     def __repr__(self) -> str:
         """Without headers and bodies, which may hold secrets."""

@@ -97,6 +97,8 @@ class Sender:
         self._ids = count(1)
         self.nonce = ""
         self._silent_count = 0
+        self._is_examined = False
+        self._is_silent = False
         self._known_read: Request | None = None
         self._trouble = ""
         self.slowest_s: dict[str, float] = {}
@@ -174,10 +176,12 @@ class Sender:
                 request = request.with_proof(request.proof.for_retry())
             async with self.wait_stats.measure(reason, wait):
                 await (self.limit_watch.pause(wait) if reason == "429" else asyncio.sleep(wait))
-        if trouble_count:
-            self._retry_successes.append(not answer.gateway_trouble)
-            answer = replace(answer, follows_loss=True)  # a gateway may answer so after the work was done
-        return replace(answer, possibly_applied=not repeatable(answer.request)) if is_lost else answer
+        if not trouble_count:
+            return answer
+        self._retry_successes.append(not answer.gateway_trouble)
+        # a gateway may answer 502 to 504 after the work was done; where nothing else is answered, that is the answer
+        is_doubtful = is_lost or not answer.gateway_trouble
+        return replace(answer, follows_loss=True, possibly_applied=is_doubtful and not repeatable(answer.request))
 
     @property
     def _attempts(self) -> int:
@@ -220,14 +224,18 @@ class Sender:
 
     async def abandon(self, request: Request, moment: Moment) -> bool:
         """Sends a request and abandons its answer; returns whether it was sent as far as `moment`."""
-        self._check_budget(request)
-        await self._resume()
-        await self._keep_pace(deliberate=True)
-        async with self.limiter:
-            self.requests += 1
-            wire, _ = self._serialize(request, self.nonce)
-            self.key_uses.note(request, self.elapsed_s, self.elapsed_s)
-            return await self._transport.abandon(wire, moment)
+        while True:
+            self._check_budget(request)
+            await self._resume()
+            await self._keep_pace(deliberate=True)
+            async with self.limiter:
+                if self.limit_watch.is_silent:
+                    continue
+                self._check_budget(request)
+                self.requests += 1
+                wire, _ = self._serialize(request, self.nonce)
+                self.key_uses.note(request, self.elapsed_s, self.elapsed_s)
+                return await self._transport.abandon(wire, moment)
 
     def _back_off(self, answer: Answer, attempt: int) -> float:
         own_wait_s = _JITTER.uniform(0.5, 1) * float(min(_LONGEST_WAIT_S, 0.05 * 2**attempt))
@@ -311,9 +319,14 @@ class Sender:
         """Sends a read that was answered before the target counts as unreachable: many calls may bring lost answers."""
         if answer.ok and (answer.request.method or answer.request.operation.method) == "GET":
             self._known_read = answer.request
-        if self._silent_count == _DEAD_AFTER and self._known_read is not None:
+        if self._silent_count < _DEAD_AFTER or self._is_examined:
+            return
+        if self._known_read is not None:
+            self._is_examined = True  # the other lanes go on until it is known
             self.requests += 1
             self._recorder.record(await self._exchange(self._known_read, "whether the target still answers", ""))
+            self._is_examined = False
+        self._is_silent = self._silent_count >= _DEAD_AFTER
 
     def _check_budget(self, request: Request) -> None:
         if self._limits.read_only and (request.method or request.operation.method) != "GET":
@@ -324,7 +337,7 @@ class Sender:
         """Raises BudgetExhausted where the run may send nothing more, TargetSilent where the target is silent."""
         if self.requests >= self._limits.max_requests:
             self.limit_reached = f"max_requests = {self._limits.max_requests}"
-        if self._silent_count >= _DEAD_AFTER:
+        if self._is_silent:
             self.limit_reached = f"the target stopped answering: {self._trouble}"
             raise TargetSilent(self.limit_reached)
         if self.limit_reached:

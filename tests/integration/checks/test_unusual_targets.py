@@ -136,6 +136,26 @@ def test_one_effect_is_one_however_it_is_shown(
 
 
 @pytest.mark.parametrize(
+    ("unreached", "outcome"), [(2, Outcome.PASSED), (100, Outcome.INCONCLUSIVE)], ids=["twice", "never"]
+)
+def test_a_call_that_was_not_sent_was_not_left_unanswered(
+    judged: Any, answer: Any, unreached: int, outcome: Outcome
+) -> None:
+    """Where no connection reaches the moment at which it is closed, nothing was asked of the target (IDEM-7)."""
+    moments = iter([*[False] * unreached, *[True] * 100])
+
+    async def law(case: Case) -> None:
+        async def abandon(*_: Any) -> bool:
+            return next(moments)
+
+        case.runtime.sender.abandon = abandon  # type: ignore[method-assign]
+        await a_call_left_unanswered_can_be_repeated(case, "mid-answer")
+
+    result, _ = judged(lambda _: answer(200, {"data": {}}), law, QUOTE, fixtures=CARTS)
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(
     ("refusals", "outcome"), [(12, Outcome.PASSED), (100, Outcome.FAILED)], ids=["a lease", "for ever"]
 )
 def test_the_key_of_a_lost_call_may_be_held_for_a_lease(

@@ -58,7 +58,7 @@ def test_a_connection_is_used_again_unless_its_end_was_announced() -> None:
     assert opened == [3, 1, 1]
 
 
-async def _forwarded(tls: bool, answer: bytes) -> list[bytes]:
+async def _forwarded(origin: str, answer: bytes) -> list[bytes]:
     """The first lines that a proxy sees."""
     seen: list[bytes] = []
 
@@ -71,26 +71,36 @@ async def _forwarded(tls: bool, answer: bytes) -> list[bytes]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     proxy = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with server:
-        if tls:
-            pool = HttpPool("https://a.example", 100, tls=ssl.create_default_context(), proxy=proxy)
+        if origin.startswith("https"):
+            pool = HttpPool(origin, 100, tls=ssl.create_default_context(), proxy=proxy)
             with pytest.raises(OSError, match="403"):
                 await pool.request("GET", "/x", (), None, 5)
         else:
-            pool = HttpPool("http://a.example:81", 100, proxy=proxy)
+            pool = HttpPool(origin, 100, proxy=proxy)
             assert (await pool.request("GET", "/x?y", (), None, 5)).status == 200
         await pool.aclose()
     return seen
 
 
-def test_a_proxy_forwards_the_whole_url() -> None:
-    """RFC 9112 section 3.2.2: a request to a proxy names the origin in its target."""
-    assert asyncio.run(_forwarded(False, OK)) == [b"GET http://a.example:81/x?y HTTP/1.1"]
+@pytest.mark.parametrize(
+    ("origin", "target"),
+    [("http://a.example:81", b"http://a.example:81"), ("http://[::1]:81", b"http://[::1]:81"),
+     ("http://b\u00fccher.example", b"http://xn--bcher-kva.example")],
+)  # fmt: skip
+def test_a_proxy_forwards_the_whole_url(origin: str, target: bytes) -> None:
+    """RFC 9112 section 3.2.2: a request to a proxy names the origin in its target, with A-labels only."""
+    assert asyncio.run(_forwarded(origin, OK)) == [b"GET " + target + b"/x?y HTTP/1.1"]
 
 
-def test_https_goes_through_a_tunnel_or_not_at_all() -> None:
-    """Nothing is sent in clear where the proxy opens no tunnel."""
+@pytest.mark.parametrize(
+    ("origin", "target"),
+    [("https://a.example", b"a.example:443"), ("https://[::1]:444", b"[::1]:444"),
+     ("https://b\u00fccher.example", b"xn--bcher-kva.example:443")],
+)  # fmt: skip
+def test_https_goes_through_a_tunnel_or_not_at_all(origin: str, target: bytes) -> None:
+    """Nothing is sent in clear where the proxy opens no tunnel, whose target is host and port (RFC 9112, 3.2.3)."""
     refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
-    assert asyncio.run(_forwarded(True, refusal)) == [b"CONNECT a.example:443 HTTP/1.1"]
+    assert asyncio.run(_forwarded(origin, refusal)) == [b"CONNECT " + target + b" HTTP/1.1"]
 
 
 def test_a_test_api_may_have_any_url(scripted: Any) -> None:

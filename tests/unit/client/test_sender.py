@@ -184,6 +184,30 @@ def test_gateway_trouble_that_stays_is_returned(through: Any, answer: Any, quick
     assert (given.status, len(target.arrived)) == (503, module.GATEWAY_ATTEMPTS)
 
 
+@pytest.mark.parametrize("trouble", [502, 503, 504, None])
+def test_a_write_that_met_trouble_may_have_been_applied(
+    through: Any, answer: Any, quick: None, trouble: int | None
+) -> None:
+    """A gateway may answer 504 after the work was done: the answer to a repeat of a keyless call is no evidence."""
+    answers = iter([answer(trouble) if trouble else None, answer(400)])
+    given, *_ = through(lambda arrived: next(answers), one(CREATE))
+    assert (given.status, given.possibly_applied, given.follows_loss) == (400, True, True)
+
+
+@pytest.mark.parametrize("request_", [IDENTITY, replace(CREATE, key="k")], ids=["read", "with a key"])
+def test_a_repeatable_call_leaves_no_doubt(through: Any, answer: Any, quick: None, request_: Any) -> None:
+    """A read and a call that its key protects may be repeated."""
+    answers = iter([answer(504), answer(400)])
+    given, *_ = through(lambda arrived: next(answers), one(request_))
+    assert (given.possibly_applied, given.follows_loss) == (False, True)
+
+
+def test_trouble_that_stays_is_evidence(through: Any, answer: Any, quick: None) -> None:
+    """Where each attempt gets 503, that is the answer, and it may be tied to the request."""
+    given, *_ = through(lambda arrived: answer(503), one(CREATE))
+    assert (given.status, given.possibly_applied) == (503, False)
+
+
 @pytest.mark.parametrize("status", [200, 201, 400, 401, 404, 409, 418, 500, 501, 505])
 def test_any_other_answer_is_final(through: Any, answer: Any, status: int) -> None:
     """500 is the target's own word: it is not asked twice."""
@@ -250,6 +274,26 @@ def test_an_answer_now_and_then_is_a_living_target(
 
     given, _, _, _ = through(lambda arrived: next(answers), work)
     assert {item.status for item in given} == {200}
+
+
+def test_no_other_request_ends_a_run_while_the_target_is_asked_whether_it_answers(
+    through: Any, answer: Any, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls that lose their answers tell nothing about a read that was answered before."""
+    monkeypatch.setattr(module, "_DEAD_AFTER", 3)
+
+    async def script(arrived: Any) -> bytes | None:
+        await asyncio.sleep(0.2 if arrived.method == "GET" else 0)
+        return answer(200) if arrived.method == "GET" else None
+
+    async def work(flow: Sender) -> list[Answer]:
+        await flow.send(IDENTITY)
+        return await asyncio.gather(*(flow.send(CREATE) for _ in range(6)))
+
+    given, _, flow, exchanges = through(script, work)
+    assert {item.status for item in given} == {None}
+    assert flow.limit_reached == ""
+    assert "whether the target still answers" in {exchange["purpose"] for exchange in exchanges}
 
 
 def test_read_only_sends_reads_only(through: Any, answer: Any) -> None:
