@@ -7,6 +7,7 @@ A line is one JSON object in ASCII, whose member `kind` names its type. Its JSON
 from __future__ import annotations
 
 import codecs
+import inspect
 import json
 from collections.abc import Mapping
 from datetime import datetime
@@ -273,6 +274,9 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of one line, generated from the types."""
     schema = msgspec.json.schema(Line)
     schema.pop("discriminator", None)  # OpenAPI's
+    for definition in schema["$defs"].values():
+        if "description" in definition:  # a docstring, which only Python 3.13 dedents itself
+            definition["description"] = inspect.cleandoc(definition["description"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"A line of a conformance journal, version {JOURNAL_VERSION}",
