@@ -38,6 +38,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.core.json_pointer import JsonValue
 from conformance.core.outcomes import Level
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
@@ -158,9 +159,18 @@ def _require_ticket(case: Case) -> None:
 
     The interface does not say that a cancellation has one (Resources, HostedBrowserCancelRequest).
     """
-    names_nothing = case.facts.body is not None and not case.named_in_body
-    is_without = case.operation.id == _HOSTED[1] and names_nothing
-    case.require_applicable(not is_without, "the body that the profile states names no ticket")
+    if case.operation.id == _HOSTED[1] and case.facts.body is not None:
+        names = _fixture_members(case.facts.body)
+        tickets = _fixture_members(
+            case.runtime.arranger.facts(case.runtime.settings.contract.operations[_HOSTED[0]]).body
+        )
+        case.require_applicable(names & (tickets or names), "the body that the profile states names no ticket")
+
+
+def _fixture_members(body: JsonValue) -> set[tuple[str, str]]:
+    """(kind, member) of each fixture that a stated body names: of consume, that is the ticket."""
+    names = placeholders(body) if body is not None else frozenset[str]()
+    return {(name.partition(".")[0], name.rpartition(".")[2]) for name in names if "." in name}
 
 
 _OF_OTHER_BODIES: Final = list(FORGED.values())[::2]
@@ -226,7 +236,7 @@ def _ticket_in(case: Case, request: Request) -> tuple[str, str]:
     ]
     tickets = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
     case.require_case(tickets, "the body names no ticket that could be forged")
-    return tickets[0]
+    return next((item for item in tickets if "ticket" in item[0].lower()), tickets[0])
 
 
 @check("HO-6", on=_HOSTED, cases={"of-another-session": None, **MADE_UP})

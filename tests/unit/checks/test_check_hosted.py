@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.check_hosted import a_ticket_is_consumed_once, an_unknown_ticket_has_the_stated_status
+from conformance.checks.check_hosted import (
+    a_ticket_is_consumed_once,
+    a_ticket_opens_its_own_session_only,
+    an_unknown_ticket_has_the_stated_status,
+)
 from conformance.checks.check_oauth_failures import _FAILURES, a_failed_exchange_has_the_stated_status
 from conformance.checks.support.forged_secrets import MADE_UP
 from conformance.core.outcomes import Outcome
@@ -18,6 +22,7 @@ from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT
 
 CONSUME = CONTRACT.operations["consumeHostedCheckoutBrowserTicket"]
+CANCEL = CONTRACT.operations["cancelHostedCheckoutBrowser"]
 EXCHANGE = CONTRACT.operations["exchangeOAuthToken"]
 PATTERNS = {"names its start": "^known_[0-9a-z]+$", "allows any": "^.+$"}
 SECRET = "known_0123456789abcdef"
@@ -90,3 +95,21 @@ def test_a_used_ticket_is_tried_some_time_later(judged: Any, answer: Any, depth:
     is_seen = later == 200 and depth == "standard"
     assert result.outcome is (Outcome.FAILED if is_seen else Outcome.PASSED), result
     assert max(uses.values()) == (3 if depth == "standard" else 2)
+
+
+@pytest.mark.parametrize(
+    ("member", "outcome"), [("ticket", Outcome.FAILED), ("id", Outcome.INAPPLICABLE), ("visit", Outcome.INAPPLICABLE)]
+)
+def test_what_consume_does_not_take_is_no_ticket_of_a_cancellation(
+    judged: Any, answer: Any, member: str, outcome: Outcome
+) -> None:
+    """A cancellation may repeat its session's id, or name its visit, and the service may ignore either (HO-3)."""
+    facts = OperationFacts(path={"sessionId": "{session.id}"}, body={"ticket": "{session.ticket}"})
+    cancelled = OperationFacts(path={"sessionId": "{session.id}"}, body={"of": f"{{session.{member}}}"})
+    sessions = tuple({"id": f"s{n}", "ticket": f"{SECRET}{n}", "visit": f"v{n}"} for n in range(9))
+    result, _ = judged(
+        lambda _: answer(200, {"data": {}}), a_ticket_opens_its_own_session_only, CANCEL,
+        fixtures={"session": {"open": Fixture("session", "open", values=sessions)}},
+        operations={CONSUME.id: facts, CANCEL.id: cancelled},
+    )  # fmt: skip
+    assert result.outcome is outcome, result
