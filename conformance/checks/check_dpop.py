@@ -85,6 +85,7 @@ def _with_zeros(compact: str) -> str:
 _UNKNOWN_CRIT: Final = "6-unknown-crit"
 _JTI_NO_TEXT: Final = "3-jti-no-text"
 _HTU_IN_OTHER_CASE, _HTU_WITH_SLASH = "9-htu-case-of-the-path", "9-htu-final-slash"
+_IAT_NO_NUMBER, _IAT_AS_TEXT = "11-iat-no-number", "11-iat-as-text"
 _EXTENSION: Final = "urn:example:no-such-extension"
 _ROUNDING_S: Final = 2.0
 """iat has a resolution of one second, and so may the target's clock."""
@@ -130,12 +131,14 @@ CONDITIONS: dict[str, Defect] = {
     "9-htu-no-text": _claims(htu=7),
     "9-htu-shorter-path": _other_htu(lambda url: url[:-1]),
     "10-other-nonce": _claims(nonce="not-the-nonce-of-anyone"),
-    "11-iat-no-number": _claims(iat="yesterday"),
-    "11-iat-as-text": lambda request, url: replace(proof_of(request), claims={"iat": str(int(time.time()))}),
+    _IAT_NO_NUMBER: _claims(iat="yesterday"),
+    _IAT_AS_TEXT: lambda request, url: replace(proof_of(request), claims={"iat": str(int(time.time()))}),
 }
 """By number of the condition in RFC 9449 section 4.3. OA-8 covers the window of condition 11."""
 _OF_PATHS: Final = [CONDITIONS[name] for name in (_HTU_IN_OTHER_CASE, _HTU_WITH_SLASH)]
-_WARNED: Final = [CONDITIONS[name] for name in (_UNKNOWN_CRIT, _JTI_NO_TEXT, _HTU_IN_OTHER_CASE, _HTU_WITH_SLASH)]
+_WARNED: Final = [
+    CONDITIONS[name] for name in (_UNKNOWN_CRIT, _JTI_NO_TEXT, _HTU_IN_OTHER_CASE, _HTU_WITH_SLASH, _IAT_AS_TEXT)
+]
 """What only RFC 7515 section 4.1.11, RFC 7519 section 4.1.7 and RFC 3986 section 6.2 call a defect."""
 
 
@@ -151,6 +154,8 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
     if defect is CONDITIONS["10-other-nonce"] and not case.runtime.sender.nonce:
         case.require_case(False, "the target demands no nonce")
     case.require_case(defect not in _OF_PATHS or urlsplit(url).path.strip("/"), "the token endpoint's URL has no path")
+    is_of_iat = defect in (CONDITIONS[_IAT_AS_TEXT], CONDITIONS[_IAT_NO_NUMBER])
+    case.require_case(not (is_of_iat and case.runtime.sender.nonce), "the target judges age by nonces")
     bad = request.with_proof(defect(request, url))
     level = Level.RECOMMENDED if defect in _WARNED else None
     await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a defective proof", any_refusal=True, level=level)

@@ -310,6 +310,7 @@ async def both_hosted_operations_answer_one_projection(case: Case) -> None:
             cancel_answer,
             expected="the same members",
             observed=observed,
+            level=Level.DECLARED if case.profile.hosted.projection_shared else None,
         )
 
 

@@ -8,11 +8,13 @@ from collections.abc import Callable
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.equal_calls import another_call
+from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.oauth_exchange import (
-    REFUSAL_STATUSES,
+    GRANT_STATUSES,
     access_token,
     arrange_for_other_client,
     exchange_with,
+    has_same_code,
     oauth_of,
     other_algorithms,
     source_of_codes,
@@ -76,7 +78,9 @@ async def a_verifier_of_any_form_is_accepted(case: Case, make: Callable[[], str]
     await case.runtime.controls.prove(case.operation)
     verifier = make()
     scope = {"pkce.verifier": verifier, "pkce.challenge": challenge_of(verifier)}
-    answer = await case.send(await case.runtime.arranger.arrange(case.operation, scope=scope), "another verifier")
+    request = await case.runtime.arranger.arrange(case.operation, scope=scope)
+    case.require_case(not is_against_schema(case, request), "the schema of the body refuses such a verifier")
+    answer = await case.send(request, "another verifier")
     if not answer.ok:
         await case.control(await case.arrange())
         message = f"a code was refused with its verifier of {len(verifier)} unreserved characters"
@@ -131,7 +135,7 @@ async def _expect_refusal(case: Case, defect: _Defect, level: Level | None = Non
         body = pointer.remove(body, where) if verifier is ABSENT else pointer.replace(body, where, verifier)
         bad = request.with_body(body)
         return await case.refusal(
-            bad, REFUSAL_STATUSES, "a defective verifier", any_refusal=True, control=control, level=level
+            bad, GRANT_STATUSES, "a defective verifier", any_refusal=True, control=control, level=level
         )
 
     await case.share_control(refuse, "a defective verifier")
@@ -145,7 +149,7 @@ async def each_wrong_verifier_is_refused(case: Case) -> None:
         request = await case.arrange()
         for purpose, defect in (("a wrong verifier", "wrong"), ("another one of the same code", "case-folded")):
             bad = with_member(case, request, "code_verifier", _DEFECTIVE_VERIFIERS[defect]).with_fresh_key()
-            answer = await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+            answer = await case.refusal(bad, GRANT_STATUSES, purpose, any_refusal=True, control=control)
         return answer
 
     await case.share_control(refuse, "wrong verifiers")
@@ -165,7 +169,7 @@ async def a_challenge_in_the_other_case_is_another_one(case: Case) -> None:
         scope = {"pkce.verifier": verifier, "pkce.challenge": challenge[:-1].swapcase() + challenge[-1]}
         bad = await case.runtime.arranger.arrange(case.operation, scope=scope)
         purpose = "a challenge in the other case"
-        return await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+        return await case.refusal(bad, GRANT_STATUSES, purpose, any_refusal=True, control=control)
 
     await case.share_control(refuse, "a challenge in the other case")
 
@@ -178,9 +182,10 @@ async def a_wrong_verifier_in_another_body_is_refused(case: Case) -> None:
     async def refuse(control: Request) -> Answer:
         request = await case.arrange()
         other = request.with_body(await other_body(case, request))
+        case.require_case(has_same_code(case, request, other), "no other valid body has the code")
         bad = with_member(case, other, "code_verifier", _DEFECTIVE_VERIFIERS["wrong"])
         purpose = "a wrong verifier in another body"
-        return await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+        return await case.refusal(bad, GRANT_STATUSES, purpose, any_refusal=True, control=control)
 
     await case.share_control(refuse, "a wrong verifier in another body")
 
@@ -191,7 +196,7 @@ async def a_wrong_verifier_of_the_other_client_is_refused(case: Case) -> None:
     request = await arrange_for_other_client(case)
     bad = with_member(case, request, "code_verifier", _DEFECTIVE_VERIFIERS["wrong"])
     control, purpose = await arrange_for_other_client(case), "a wrong verifier of the other client"
-    await case.negative(request, bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+    await case.negative(request, bad, GRANT_STATUSES, purpose, any_refusal=True, control=control)
 
 
 @check("OA-4")
@@ -232,7 +237,9 @@ async def a_code_is_exchanged_once_in_all_bodies(case: Case) -> None:
     _need_single_use(case)
     case.require_case(case.facts.bodies, "the profile states one body only")
     request = await case.arrange()
-    first = await case.control(request.with_body(await other_body(case, request)), "another valid body")
+    other = request.with_body(await other_body(case, request))
+    case.require_case(has_same_code(case, request, other), "no other valid body has the code")
+    first = await case.control(other, "another valid body")
     _judge_reuse(case, first, await case.send(request.with_fresh_key(), "the same code in the first body"))
 
 

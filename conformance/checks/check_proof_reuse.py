@@ -120,6 +120,7 @@ async def nobody_gets_a_token_again_with_an_old_proof(case: Case) -> None:
     """
     oauth = oauth_of(case)
     case.need(oauth.access_token, "oauth.access_token", "the place of the token is needed")
+    await case.runtime.controls.prove(case.operation)  # which gets the first nonce
     case.require_applicable(not case.runtime.sender.nonce, "the target judges age by nonces")
     case.require_applicable(oauth.behind_s is None or oauth.behind_s < _OLD_S / 2, "clocks may be hours apart")
 

@@ -41,12 +41,16 @@ def _answered_foreign(profile: Profile, operation: Operation) -> Mapping[str, tu
 
 
 async def _foreign_path(case: Case, foreign: tuple[str, str] | None) -> Mapping[str, str]:
-    """The path values of an object of another installation. Unstated without such an object."""
+    return (await _foreign_request(case, foreign)).path
+
+
+async def _foreign_request(case: Case, foreign: tuple[str, str] | None) -> Request:
+    """A request for an object of another installation, whose body names what is its own. Unstated without one."""
     kinds = {name.partition(".")[0] for name in placeholders(dict(case.facts.path))}
     case.need(kinds, f"operations.{case.operation.id}.path (from a fixture)", "an id of a fixture is needed")
     case.need(foreign, f"fixtures.{min(kinds)}.foreign", "an object of another installation is needed")
     assert foreign is not None
-    return (await case.arrange(use=dict([foreign]))).path
+    return await case.arrange(use=dict([foreign]))
 
 
 @check("TEN-1", on=_ON_OBJECTS, cases=_foreign_objects)
@@ -99,11 +103,13 @@ async def what_is_of_another_installation_has_the_stated_status(
     case.need(status, "tenancy.status", "the status for another installation's objects is needed")
     assert status is not None
     key = case.foreign_credential() if isinstance(foreign, str) else ""
-    path = {} if isinstance(foreign, str) else await _foreign_path(case, foreign)
+    other = None if isinstance(foreign, str) else await _foreign_request(case, foreign)
     description = f"{'a key' if key else 'an object'} of another installation"
 
     async def refuse(request: Request) -> Answer:
-        bad = case.as_credential(request, key) if key else request.with_path(**path)
+        bad = case.as_credential(request, key) if other is None else other.with_fresh_key()
+        are_distinctive = all(map(is_distinctive, bad.path.values()))
+        case.require_case(are_distinctive, "each installation may number its own objects")
         answer = await case.send_with_retry(bad, description, request)
         if answer.ok:
             raise Inconclusive(f"{description} was served", answer, cause="TEN-1")

@@ -77,9 +77,10 @@ def _places(answer: Answer, texts: list[str]) -> set[tuple[str, ...]]:
 
 
 def _values(answer: Answer) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Each leaf of a list as text, with its place without the numbers of items."""
+    """Each leaf of a list as text, with its place without the numbers of items; that of a cell in a row stays."""
     for where, value in pointer.leaves(answer.value) if isinstance(answer.value, dict) else ():
-        yield tuple("" if token.isdecimal() else token for token in pointer.tokens(where)), str(value)
+        *tokens, last = pointer.tokens(where)
+        yield (*("" if token.isdecimal() else token for token in tokens), last), str(value)
 
 
 def _expect_no_common_endpoint(case: Case, texts: list[str], foreign: Answer, answer: Answer) -> None:

@@ -27,7 +27,7 @@ def _cart(state: str, installation: str = "A", promotion: bool = False) -> Maker
 
 def _order(state: str, installation: str = "A") -> Maker:
     def make(db: Connection, _options: JsonObject) -> JsonObject:
-        lines = carts.new_cart()["lines"]
+        lines = [{**line, "lineId": "line_" + secrets.token_hex(6)} for line in carts.new_cart()["lines"]]
         order = objects.add(db, "order", installation, state, orders.order_of(lines))
         return {"id": order.id, "lineId": lines[0]["lineId"]}
 

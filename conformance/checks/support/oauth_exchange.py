@@ -21,6 +21,9 @@ CODE_AGE = "oauth.code_age_s"
 """The placeholder that tells a source of codes how old the code should be."""
 REFUSAL_STATUSES = (400, 401)
 """RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""
+GRANT_STATUSES = (400, 401, 403, 404, 409)
+"""Of a bad code, verifier, client or redirect URI: every operation declares these (Endpoints, rule 1). Which one is
+OA-13's question."""
 
 
 def oauth_of(case: Case) -> OAuth:
@@ -68,6 +71,15 @@ def member_place(case: Case, request: Request, name: str) -> str:
     key = f"oauth.{name} (where the body has it)"
     case.need(pointer.has(request.body, where), key, f"the body has no member at {where}: its place is needed")
     return where
+
+
+def has_same_code(case: Case, request: Request, other: Request) -> bool:
+    """Whether another body exchanges the same code: that of another grant, such as a refresh token, does not."""
+    where = oauth_of(case).code
+    if not where:
+        return True
+    found = [pointer.get(body, where) for body in (request.body, other.body) if pointer.has(body, where)]
+    return len(found) == 2 and found[0] == found[1]
 
 
 def with_member(case: Case, request: Request, name: str, change: Callable[[str], object]) -> Request:

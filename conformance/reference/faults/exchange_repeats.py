@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.call import Answer, Call, Refusal, dumps, success
 from conformance.reference.dpop import Proof
 from conformance.reference.idempotency import address, find
 from conformance.reference.oauth import bad_grant, digest, is_unexpired
@@ -125,3 +125,67 @@ def replay_after_expiry(policy: Policy) -> Policy:
         return policy.idempotency.replay(call, record, db, handler)
 
     return with_idempotency(policy, replay=replay)
+
+
+@fault(
+    "X68",
+    requirement="OA-12",
+    title="a call that is repeated without a proof gets a new token",
+    operations=_TOKEN,
+    source="a retry that is let through by its key and body, before proofs are looked at",
+)
+def new_token_without_a_proof(policy: Policy) -> Policy:
+    read_proof, run = policy.oauth.read_proof, policy.idempotency.run
+    proofs: dict[tuple[str | None, bytes], Proof] = {}
+
+    def read_if_there(call: Call) -> Proof | None:
+        try:
+            return read_proof(call)
+        except Refusal as refusal:
+            if refusal.kind != "missing_proof":
+                raise
+            return None
+
+    def run_or_issue(call: Call, handler: Handler) -> Answer:
+        if call.operation != _EXCHANGE:
+            return run(call, handler)
+        if call.proof is not None:
+            answer = run(call, handler)
+            proofs[_mark(call)] = call.proof
+            return answer
+        if _mark(call) not in proofs:
+            raise Refusal("missing_proof", "A DPoP header is required.")
+        call.proof = proofs[_mark(call)]
+        return success(call.policy.oauth.issue(call, {}), headers=call.policy.oauth.headers)
+
+    return with_idempotency(with_oauth(policy, read_proof=read_if_there), run=run_or_issue)
+
+
+@fault(
+    "X69",
+    requirement="OA-12",
+    title="a call that is repeated with the proof of another key gets a new token, for that key",
+    operations=_TOKEN,
+    source="a record of the exchange that holds the code as redeemed by this call, and issues for whoever repeats it",
+)
+def new_token_for_another_key(policy: Policy) -> Policy:
+    run = policy.idempotency.run
+    known: set[tuple[str | None, bytes]] = set()
+
+    def run_or_issue(call: Call, handler: Handler) -> Answer:
+        if call.operation != _EXCHANGE:
+            return run(call, handler)
+        try:
+            answer = run(call, handler)
+        except Refusal as refusal:
+            if refusal.kind != "mismatch" or _mark(call) not in known:
+                raise
+            return success(call.policy.oauth.issue(call, {}), headers=call.policy.oauth.headers)
+        known.add(_mark(call))
+        return answer
+
+    return with_idempotency(policy, run=run_or_issue)
+
+
+def _mark(call: Call) -> tuple[str | None, bytes]:
+    return call.key, dumps(call.body)

@@ -193,3 +193,30 @@ def once_for_each_audience(policy: Policy) -> Policy:
         seen.add(use)
 
     return _with_grant(policy, unused=check)
+
+
+@fault(
+    "X70",
+    requirement="OA-3",
+    title="a code that was issued without a challenge is exchanged with any verifier, and with none",
+    operations=_TOKEN,
+    source="the verifier is looked at where a challenge was stored",
+)
+def code_without_challenge(policy: Policy) -> Policy:
+    grant, schema = policy.oauth.grant, policy.reading.schemas[_EXCHANGE]
+    conditions = {name: _where_challenged(grant[name]) for name in ("s256", "verifier")}
+    required = [name for name in schema["required"] if name != "codeVerifier"]
+    policy = with_reading(policy, schemas={**policy.reading.schemas, _EXCHANGE: {**schema, "required": required}})
+    return _with_grant(policy, **conditions)
+
+
+def _where_challenged(
+    condition: Callable[[Call, Mapping[str, Any]], None],
+) -> Callable[[Call, Mapping[str, Any]], None]:
+    def check(call: Call, code: Mapping[str, Any]) -> None:
+        if code["challenge"]:
+            if "codeVerifier" not in call.body:
+                raise bad_grant("The verifier is missing.")
+            condition(call, code)
+
+    return check

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 
-from conformance.reference.call import Answer, Call
-from conformance.reference.policy import Policy, evolve, with_shape
+from sqlalchemy import Connection
+
+from conformance.reference import objects
+from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.policy import Policy, before_work, evolve, with_shape
 from conformance.reference.registry import variant
 
 _TELLS_OF_CALLER = ("getInstallationCredentialReadiness", "getApiKeyIdentity")
@@ -72,3 +75,36 @@ def times_and_modes(policy: Policy) -> Policy:
         return evolve(answer, value={**answer.value, "data": {**answer.value["data"], "checkedAt": at, "mode": mode}})
 
     return with_shape(policy, shaper, *_TELLS_OF_CALLER)
+
+
+@variant("V551", requirement="TEN-3", title="whether a line is one of the order is looked up before whose order it is")
+def lines_before_owners(policy: Policy) -> Policy:
+    def look_up(call: Call, db: Connection) -> None:
+        order = objects.get(db, call.resource[:100])
+        if order is None or order.kind != "order":
+            return
+        if not {item["lineId"] for item in call.body["items"]} <= {line["lineId"] for line in order.data["lines"]}:
+            raise Refusal("invalid", "A line is not of this order.")
+
+    return before_work(policy, look_up, "requestStorefrontOrderAfterSales")
+
+
+@variant(
+    "V552",
+    requirement="TEN-2",
+    title="deliveries are the rows of a table",
+    profile={
+        "schemas": {"names": {"OperationResponse": "OpenOperationResponse"}},
+        "answers": {"further_members": "allowed"},
+    },
+)
+def deliveries_in_rows(policy: Policy) -> Policy:
+    columns = ["id", "endpointId", "event", "state", "attempts", "createdAt"]
+
+    def shaper(_call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        rows = [[item[column] for column in columns] for item in answer.value["data"]["deliveries"]]
+        return evolve(answer, value={**answer.value, "data": {"columns": columns, "rows": rows}})
+
+    return with_shape(policy, shaper, "listInstallationWebhookDeliveries")
