@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP, is_signed
 from conformance.checks.support.invalid_bodies import is_against_schema
-from conformance.checks.support.oauth_exchange import member_place, oauth_of, proof_of, with_member, with_used_proof
+from conformance.checks.support.oauth_exchange import (
+    member_place,
+    need_public_client,
+    oauth_of,
+    proof_of,
+    with_member,
+    with_used_proof,
+)
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
@@ -48,6 +55,7 @@ def _unknown_client(case: Case, request: Request) -> Request:
 def _other_client(case: Case, request: Request) -> Request:
     other = oauth_of(case).other_client_id
     case.need(other, "oauth.other_client_id", "another client is needed")
+    need_public_client(case)
     return with_member(case, request, "client_id_member", lambda _: other)
 
 

@@ -18,6 +18,7 @@ from conformance.checks.support.equal_calls import equal_call, is_about_equal_ca
 from conformance.checks.support.lost_answers import examine_loss
 from conformance.checks.support.registry import Instance, cause_of
 from conformance.checks.support.signals import Inapplicable, Inconclusive, Signal, Violation
+from conformance.checks.support.superseded_codes import examine_codes
 from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
 from conformance.client.redaction.secrets import Secrets
@@ -125,7 +126,9 @@ async def _run_once(instance: Instance, case: Case) -> Result:
         arguments = () if instance.check.cases is None else (instance.value,)
         await instance.check.function(case, *arguments)
     except (Violation, Inconclusive) as signal:
-        if isinstance(signal, Inconclusive):
+        if isinstance(signal, Violation):
+            signal = await examine_codes(case, signal)
+        else:
             await examine_loss(case, signal)
         return _judgement(blank, case, signal, instance.check.rests_on)
     except (MissingFact, NotSent, FixtureError, BudgetExhausted) as obstacle:

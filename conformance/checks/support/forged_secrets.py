@@ -87,7 +87,8 @@ _LABEL: Final = re.compile(r"([A-Za-z]{1,8}[_-])+")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _FORM_OF_UUID: Final = (-22, -17)
 """From the end, the places of its version and variant (RFC 9562): a UUID with others may be malformed."""
-_SIGNED: Final = re.compile(r"[\w-]{8,}(\.[\w-]+){2,4}")
+_SIGNED: Final = re.compile(r"[\w-]{8,}((\.[\w-]+){2,4}|\.[\w-]{20,})")
+"""Three to five parts, or two whose last one is as long as a signature."""
 _DIGITS: Final = "2345"
 _BASE64: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
 MADE_UP: Final[Mapping[str, Callable[[str], str]]] = {"made-up": _of_nobody, "near-its-end": _near_its_end}

@@ -26,6 +26,10 @@ GRANT_STATUSES = (400, 401, 403, 404, 409)
 OA-13's question."""
 
 
+_CLIENT_AUTHENTICATION = ("secret", "assertion", "password")
+"""Parts of the names of members that authenticate a client."""
+
+
 def oauth_of(case: Case) -> OAuth:
     case.need(case.profile.oauth, "oauth", "a client is needed")
     assert case.profile.oauth is not None
@@ -108,12 +112,26 @@ async def exchange_with(case: Case, algorithm: str) -> Answer:
     return await case.runtime.known_answers[f"a proof of {algorithm}"].get_from(case, send)
 
 
+def need_public_client(case: Case) -> None:
+    """Inapplicable where the stated call authenticates its client: no fact says how another client does.
+
+    RFC 6749 section 2.3, RFC 7521 section 4.2.
+    """
+    names = (
+        {pointer.tokens(where)[-1] for where, _ in pointer.leaves(case.facts.body)} if case.facts.body else set[str]()
+    )
+    is_named = any(word in name.lower() for name in names for word in _CLIENT_AUTHENTICATION)
+    is_in_header = any(name.lower() == "authorization" for name in case.facts.headers)
+    case.require_case(not (is_named or is_in_header), "the stated call authenticates the first client alone")
+
+
 async def arrange_for_other_client(case: Case, scope: Mapping[str, object] | None = None) -> Request:
     """A good exchange of the other client: a code of its own, with its redirect URI.
 
     Inapplicable where the body or the source of codes does not take the client from [oauth].
     """
     oauth = oauth_of(case)
+    need_public_client(case)
     has_other_client = oauth.other_client_id and oauth.other_client_redirect_uri
     case.require_case(
         has_other_client, "the profile states no other client and its URI (oauth.other_client_id, _redirect_uri)"
