@@ -199,12 +199,11 @@ class LimitWatch:
             *early_pauses, last_pause = self._pauses_s
             for number, pause_s in enumerate(early_pauses, 1):
                 await asyncio.sleep(pause_s)
-                (caller, _), streak = next(self._suspects())
-                request = streak.last.request
+                request = next(self._suspects())[1].last.request
                 if await _is_answered(request, send):
                     self._false_alarms += 1
                     return
-                if request.key and await self._is_only_the_key(caller, request, send):
+                if request.key and await self._is_only_the_key(request, send):
                     await self._examine_suspects(send, sum(early_pauses[:number]))
                     return
             await asyncio.sleep(last_pause)
@@ -227,9 +226,9 @@ class LimitWatch:
                 self._false_alarms += 1
                 break
             caller, key = place[0], streak.last.request.key
-            if key and await self._is_only_the_key(caller, streak.last.request, send):
+            if key and await self._is_only_the_key(streak.last.request, send):
                 self._record((caller, key), streak, waited_s=waited_s, binding=binding)
-            elif not place[1]:
+            elif not place[1] and not await self._is_served(caller, send):
                 self._record(place, streak, waited_s=waited_s, binding=binding)
 
     async def _is_used_up(self, place: Place, streak: _Streak, send: Callable[[Request], Awaitable[Answer]]) -> bool:
@@ -237,7 +236,7 @@ class LimitWatch:
 
         Where the caller was not answered meanwhile it is asked, once.
         """
-        caller, key = place
+        key = place[1]
         if not (self.uses_keys_up and key and streak.count >= _GIVE_UP_ANSWERS and repeatable(streak.last.request)):
             return False
         if self._is_key_specific(place, streak):
@@ -246,7 +245,7 @@ class LimitWatch:
             return False
         self._is_comparing = streak.compared = True
         try:
-            only = await self._is_only_the_key(caller, streak.last.request, send)
+            only = await self._is_only_the_key(streak.last.request, send)
         finally:
             self._is_comparing = False
         return only and self._streaks.get(place) is streak
@@ -256,17 +255,17 @@ class LimitWatch:
         streak = self._streaks.get((self._caller(request), request.key or ""))
         return self.uses_keys_up and bool(request.key) and streak is not None and not streak.compared
 
-    async def _is_only_the_key(
-        self, caller: Caller, request: Request, send: Callable[[Request], Awaitable[Answer]]
-    ) -> bool:
-        """Whether the caller gets an answer under another key: one answered before, or a fresh one."""
-        last_answer = self._last_answers.get(caller)
-        if last_answer and await _is_answered(last_answer[1], send):
-            return True
+    async def _is_only_the_key(self, request: Request, send: Callable[[Request], Awaitable[Answer]]) -> bool:
+        """Whether the very request gets an answer under a fresh key: else its caller, or its resource, is limited."""
         for _ in range(_ATTEMPTS):  # a new key each time: a 429 may use it up
             if _is_outside_limit(await send(request.with_fresh_key())):
                 return True
         return False
+
+    async def _is_served(self, caller: Caller, send: Callable[[Request], Awaitable[Answer]]) -> bool:
+        """Whether the caller gets an answer to a request that was answered before: one resource may be limited."""
+        last_answer = self._last_answers.get(caller)
+        return last_answer is not None and await _is_answered(last_answer[1], send)
 
     @property
     def _binding_s(self) -> float:

@@ -269,6 +269,22 @@ def test_a_key_that_a_429_has_used_up(watched: Any, answer: Any) -> None:
     assert flow.limit_watch.violation("createInstallationWebhook", "RATE-3") is None
 
 
+def test_a_resource_that_is_locked_has_no_key_that_is_used_up(watched: Any, answer: Any) -> None:
+    """A guard may lock one session with 429: its caller is answered on others, and no fresh key helps (IDEM-8)."""
+    consume = OPERATIONS["consumeHostedCheckoutBrowserTicket"]
+    sessions = {name: replace(CREATE, operation=consume, path={"sessionId": name}, key=f"k-{name}") for name in "ab"}
+
+    async def work(flow: Sender) -> int | None:
+        await flow.send(sessions["b"])
+        return (await flow.send(sessions["a"])).status
+
+    status, _, flow = watched(
+        lambda a: answer(429 if "/a/" in a.target else 200), work, replace(PROFILE, limits=Limits(patience_s=4))
+    )
+    assert status == 429
+    assert not any(flow.limit_watch.violation(consume.id, name) for name in ("RATE-3", "IDEM-8"))
+
+
 SLOW = replace(
     PROFILE,
     credentials={name: Credential(name, SecretSource(env="X")) for name in ("full", "second")},
