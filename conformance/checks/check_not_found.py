@@ -51,13 +51,17 @@ async def an_unknown_id_is_answered_404(case: Case) -> None:
 async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
     """A valid id with a suffix is not found.
 
-    Numeric ids are omitted, since a longer number may exist, and numbers with a title behind them (`17-summer-cart`),
-    of which a service may read the number alone.
+    Numeric ids are omitted, since a longer number may exist, and what a service may read in part.
     """
     request = await case.arrange()
-    longer = {name: f"{value}zz" for name, value in request.path.items() if not has_number_alone(value)}
-    case.require_case(longer, "every id is a number, and a longer one may be another resource")
+    longer = {name: f"{value}zz" for name, value in request.path.items() if not _may_be_read_in_part(value)}
+    case.require_case(longer, "every id is a number, or base64, and a longer one may be read as the same")
     await _refusal(case, longer, _allowed_statuses(case, False), "an id with a suffix")
+
+
+def _may_be_read_in_part(value: str) -> bool:
+    """A number with a title behind it (`17-summer-cart`), or base64, whose decoders may stop at its padding."""
+    return has_number_alone(value) or value.endswith("=")
 
 
 _PATTERNS: Mapping[str, str] = {

@@ -8,6 +8,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.collations import first_decrease, is_ordered
 from conformance.checks.support.registry import check
 from conformance.checks.support.search_filters import (
     FILTERS,
@@ -22,12 +23,12 @@ from conformance.checks.support.search_pages import (
     MOST_PAGES,
     cursor_of,
     cursor_sizes,
+    expect_not_cut,
     expect_unchanged_whole,
-    first_decrease,
+    find_cut,
     first_page,
     has_gaps,
     ids_of_pages,
-    is_ordered,
     item_ids,
     items_of,
     largest_page_size,
@@ -40,6 +41,7 @@ from conformance.checks.support.search_pages import (
     read_page_by_cursor,
     read_pages,
     require_all,
+    small_sizes,
 )
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -51,16 +53,6 @@ from conformance.profile.model import Profile
 
 _SMALL_PAGES = 30
 _COMBINED_PAGES = 3
-_FEW_PAGES = 12
-"""At least this many pages where the result is long enough, so that every boundary between pages is of some kind."""
-
-
-def _small_sizes(profile: Profile, items: int) -> tuple[int, ...]:
-    """A page size for about twelve pages, the size after it, and one that leaves a single item for the last page."""
-    smallest, largest = page_sizes(profile)[0], profile.search.page_size_max or 100
-    size = max(smallest, -(-items // _FEW_PAGES))
-    leaving_one = [n for n in range(size + 2, min(largest, items - 1) + 1) if items % n == 1]
-    return tuple(n for n in (size, size + 1, *leaving_one[:1]) if n <= largest)
 
 
 @check("SRCH-9")
@@ -88,7 +80,7 @@ async def all_pages_together_hold_every_item_once(case: Case) -> None:
         await expect_unchanged_whole(case, request, size, whole)
         message = f"over all pages of pageSize {size} an item comes twice"
         raise case.violation(message, *whole[:2], expected="each item once", observed=join_values(repeated))
-    for small in _small_sizes(case.profile, len(ids)):
+    for small in small_sizes(case.profile, len(ids)):
         pages = await read_all(case, request, small)
         found = ids_of_pages(case, pages)
         if sorted(found) == sorted(set(ids)):
@@ -132,6 +124,7 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, names: tupl
         await expect_not_everything_lost(case, request, whole, filters)
     if missing_ids := expected - set(ids_of_pages(case, pages)):
         await expect_unchanged_whole(case, request, size, whole)
+        await expect_not_cut(case, filtered, small, pages)
         if await has_gaps(case, request, whole, small):
             further = await read_after_gap(case, filtered, small, pages)
             if missing_ids <= set(ids_of_pages(case, further)):
@@ -200,7 +193,8 @@ async def cursors_lead_through_the_same_items(case: Case, kind: str) -> None:
         request = _with_filter(case, request)
     most, largest = _PAGES_BY_CURSOR[kind], largest_page_size(case.profile)
     numbered = await read_pages(case, request, largest, most)
-    ids, is_whole = ids_of_pages(case, numbered), len(numbered) < most
+    is_whole = len(numbered) < most and await find_cut(case, request, largest, numbered) is None
+    ids = ids_of_pages(case, numbered)
     size = cursor_sizes(case.profile, len(ids))[kind == "filtered"] if is_whole else largest
     if len(ids) <= size and is_whole:
         case.require_case(kind == "whole", f"the filtered search has one page of pageSize {size}")

@@ -176,8 +176,10 @@ class Sender:
                 request = request.with_proof(request.proof.for_retry())
             async with self.wait_stats.measure(reason, wait):
                 await (self.limit_watch.pause(wait) if reason == "429" else asyncio.sleep(wait))
-        if not trouble_count:
-            return answer
+        return self._note_loss(answer, is_lost=is_lost) if trouble_count else answer
+
+    def _note_loss(self, answer: Answer, *, is_lost: bool) -> Answer:
+        """Marks the answer to a request that met gateway trouble before. `is_lost`: an answer was lost."""
         self._retry_successes.append(not answer.gateway_trouble)
         # a gateway may answer 502 to 504 after the work was done; where nothing else is answered, that is the answer
         is_doubtful = is_lost or not answer.gateway_trouble

@@ -21,7 +21,7 @@ from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.model import STATUSES, Finding
 from conformance.core.outcomes import Level
-from conformance.judge.leaks import find_leaks
+from conformance.judge.leaks import find_leaks, is_of_url
 from conformance.judge.validators import Validators
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
@@ -40,6 +40,7 @@ _BROKEN_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _DECIMAL_SECONDS: Final = re.compile(r"[0-9]*\.[0-9]+")
 _LARGE_HEADERS: Final = 4_000
 _MIN_SECRET: Final = 8
+_OVERRIDES: Final = ("x-http-method-override", "x-method-override", "x-http-method")
 _LONGEST_SHAPE: Final = 2000
 
 Findings = Iterator[Finding]
@@ -181,7 +182,7 @@ class Invariants:
         if answer.ok:
             return
         for kind, piece in find_leaks(_texts_of(answer.body, answer.value)):
-            if piece not in answer.url and piece not in _texts_of(answer.sent_body, _value_of(answer.sent_body)):
+            if not (is_of_url(piece, answer.url) or piece in _texts_of(answer.sent_body, _value_of(answer.sent_body))):
                 yield Finding("ERR-2", kind, f"the error reveals: {piece}", Level.RECOMMENDED)
         for name, value in _members_that_are_secret(answer):
             if location := _place(answer, value, headers=False):
@@ -338,6 +339,8 @@ def _is_out_of_scope(answer: Answer) -> bool:
         name.lower() == "transfer-encoding" for name, _ in answer.request.headers
     ):
         return True
+    if answer.status == 405 and any(name.lower() in _OVERRIDES for name, _ in answer.request.headers):
+        return True  # it was taken for another method, which is no operation
     oversize = len(answer.sent_body) + len(answer.url) > _OVERSIZE or len(answer.url) > _LONG_URL
     oversize = oversize or sum(len(name) + len(value) for name, value in answer.sent_headers) > _LARGE_HEADERS
     edge = oversize and answer.status in _OVERSIZE_STATUSES

@@ -43,3 +43,9 @@ def find_leaks(text: str) -> list[tuple[str, str]]:
         if any(map(text.__contains__, _SIGNS[kind])) and (match := pattern.search(text, 0, _SEARCH_LIMIT)):
             found.append((kind, match.group()))
     return found
+
+
+def is_of_url(piece: str, url: str) -> bool:
+    """Whether a text stands in a URL, or is its path behind another prefix: a gateway may map one to the other."""
+    _, mark, rest = piece.partition("/api/v1/")
+    return piece in url or (bool(mark) and f"{mark}{rest}" in url)

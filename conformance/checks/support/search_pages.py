@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
@@ -40,7 +36,13 @@ def suits(item: Any, place: str, value: str) -> bool:
     """
     found = pointer.get(item, place) if pointer.has(item, place) else None
     values = found if isinstance(found, list) else [found]
-    return any(known == value or (type(known) is int and str(known) == value) for known in values)
+    return any(_filter_text(known) == _filter_text(value) for known in values)
+
+
+def _filter_text(value: Any) -> Any:
+    """A target may compare without regard to case and outer spaces. An id that is a number is a text in a query."""
+    text = str(value) if type(value) is int else value
+    return text.strip().casefold() if isinstance(text, str) else text
 
 
 def need_stable_order(case: Case) -> None:
@@ -185,6 +187,24 @@ async def read_pages(case: Case, request: Request, size: int, most: int) -> list
     return pages
 
 
+async def find_cut(case: Case, request: Request, size: int, pages: list[Answer]) -> Answer | None:
+    """The refusal of the page after these where it may be one for its distance: then they need not be all of them.
+
+    So may any page after `search.page_max` be refused, and where that is not stated any after a full one.
+    """
+    page, farthest = first_page(case.profile) + len(pages), case.profile.search.page_max
+    if not pages or (farthest is not None and page <= farthest) or len(items_of(pages[-1])) < size:
+        return None
+    answer = await read_page(case, request, page, size)
+    return answer if answer.status == 400 else None
+
+
+async def expect_not_cut(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
+    """Inconclusive where further pages may be refused for their distance."""
+    if (refused := await find_cut(case, request, size, pages)) is not None:
+        raise Inconclusive(f"pages of pageSize {size} are refused after {len(pages)}, and may have items", refused)
+
+
 async def read_after_gap(case: Case, request: Request, size: int, pages: list[Answer]) -> list[Answer]:
     """The pages with items after the empty one that followed `pages`, up to the second empty one in a row.
 
@@ -216,7 +236,8 @@ def ids_of_pages(case: Case, pages: list[Answer]) -> list[str]:
 
 
 async def expect_unchanged_whole(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
-    """Inconclusive where the catalogue changes while it is read."""
+    """Inconclusive where the catalogue changes while it is read, and where further pages may be refused."""
+    await expect_not_cut(case, request, size, pages)
     second_reading = await read_all(case, request, size)
     if sorted(ids_of_pages(case, second_reading)) != sorted(ids_of_pages(case, pages)):
         raise Inconclusive(f"two readings of all pages of pageSize {size} differ", *pages[-1:], *second_reading[-1:])
@@ -239,68 +260,25 @@ async def find_ids(case: Case, request: Request) -> frozenset[str]:
     return frozenset(found)
 
 
-def _number(value: Any) -> float:
-    """A number, also as text; raises ValueError for any other text."""
-    return float(value)
-
-
-def _letters(value: Any) -> str:
-    return "".join(character for character in str(value).casefold() if character.isalnum())
-
-
-def _naturally(value: Any) -> list[tuple[int, str]]:
-    """As people sort: letters without their accents, numbers within a text by their value."""
-    plain = unicodedata.normalize("NFKD", str(value)).casefold()
-    runs = re.findall(r"[0-9]+|[^\W\d_]+", "".join(c for c in plain if not unicodedata.combining(c)))
-    return [(int(run), "") if run.isdecimal() else (_BEFORE_LETTERS, run) for run in runs]
-
-
-def _instant(value: Any) -> float:
-    """A time with any number of decimals and any offset; raises ValueError for any other text."""
-    time = datetime.fromisoformat(str(value))
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-
-
-_BEFORE_LETTERS: Final = 10**40
-_COLLATIONS: tuple[Callable[[Any], Any], ...] = (
-    _number,
-    str,
-    lambda text: str(text).casefold(),
-    _letters,
-    _naturally,
-    _instant,
-)
-"""The interface names no collation: an order is as stated if it is one of these."""
-
-
-def is_ordered(values: list[Any]) -> bool:
-    """Whether values are ascending by one of the collations, JSON numbers by their value. Nulls may stand anywhere.
-
-    Of texts that are out of every order, those in ASCII alone count: languages place other letters differently.
-    """
-    present = [value for value in values if value is not None]
-    if all(isinstance(value, int | float) for value in present):
-        return all(first <= second for first, second in pairwise(present))
-    plain = [value for value in present if str(value).isascii()]
-    return any(_is_ascending(part, key) for part in (present, plain) for key in _COLLATIONS)
-
-
-def _is_ascending(values: list[Any], key: Callable[[Any], Any]) -> bool:
-    try:
-        keys = [key(value) for value in values]
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return all(first <= second for first, second in pairwise(keys))
-
-
-def first_decrease(values: list[Any]) -> tuple[Any, Any] | None:
-    """The first two neighbours, nulls left out, that are not ascending by any collation themselves."""
-    present = [value for value in values if value is not None]
-    return next((pair for pair in pairwise(present) if not is_ordered(list(pair))), None)
-
-
 def full_size(search: Search, total: int) -> int | None:
     """The largest page size that divides this number of items; None if there is none."""
     assert search.page_size_max is not None
     sizes = range(min(search.page_size_max, total), (search.page_size_min or 1) - 1, -1)
     return next((size for size in sizes if total % size == 0), None)
+
+
+_FEW_PAGES: Final = 12
+"""At least this many pages where the result is long enough, so that every boundary between pages is of some kind."""
+
+
+def small_sizes(profile: Profile, items: int) -> tuple[int, ...]:
+    """A page size for about twelve pages, the size after it, and one that leaves a single item for the last page.
+
+    Of a result window (search.page_max) no size has more pages than it.
+    """
+    smallest, largest = page_sizes(profile)[0], profile.search.page_size_max or 100
+    farthest = profile.search.page_max
+    most = _FEW_PAGES if farthest is None else min(_FEW_PAGES, max(1, farthest - first_page(profile) + 1))
+    size = max(smallest, -(-items // most))
+    leaving_one = [n for n in range(size + 2, min(largest, items - 1) + 1) if items % n == 1]
+    return tuple(n for n in (size, size + 1, *leaving_one[:1]) if n <= largest)

@@ -132,7 +132,7 @@ def replay_after_expiry(policy: Policy) -> Policy:
     requirement="OA-12",
     title="a call that is repeated without a proof gets a new token",
     operations=_TOKEN,
-    source="a retry that is let through by its key and body, before proofs are looked at",
+    source="a retry is recognised by its key and body, before its proof is verified",
 )
 def new_token_without_a_proof(policy: Policy) -> Policy:
     read_proof, run = policy.oauth.read_proof, policy.idempotency.run
@@ -166,7 +166,7 @@ def new_token_without_a_proof(policy: Policy) -> Policy:
     requirement="OA-12",
     title="a call that is repeated with the proof of another key gets a new token, for that key",
     operations=_TOKEN,
-    source="a record of the exchange that holds the code as redeemed by this call, and issues for whoever repeats it",
+    source="a retry may redeem the code again, and the token is bound to the proof of the retry",
 )
 def new_token_for_another_key(policy: Policy) -> Policy:
     run = policy.idempotency.run

@@ -200,7 +200,7 @@ def once_for_each_audience(policy: Policy) -> Policy:
     requirement="OA-3",
     title="a code that was issued without a challenge is exchanged with any verifier, and with none",
     operations=_TOKEN,
-    source="the verifier is looked at where a challenge was stored",
+    source="the verifier is compared only if a challenge was stored",
 )
 def code_without_challenge(policy: Policy) -> Policy:
     grant, schema = policy.oauth.grant, policy.reading.schemas[_EXCHANGE]

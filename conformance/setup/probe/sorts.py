@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from conformance.checks.support.search_pages import is_ordered
+from conformance.checks.support.collations import is_ordered
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.context import Probe
 from conformance.setup.probe.search import items_of, known_query, send_query

@@ -94,7 +94,7 @@ def test_a_store_may_be_refused_where_merchants_are(judged: Any, answer: Any, tr
     expected = Outcome.INAPPLICABLE if not is_bound else Outcome.PASSED if status == 200 else Outcome.FAILED
     assert result.outcome is expected, result
     if is_bound:
-        assert asked(target.arrived[-1])["merchant"] == "vacant"
+        assert "vacant" in [asked(arrived).get("merchant") for arrived in target.arrived]
 
 
 @pytest.mark.parametrize(

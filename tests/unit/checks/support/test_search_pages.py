@@ -1,65 +1,12 @@
-"""An order is as stated if any usual collation has it: where nulls stand, and in which language, no profile says."""
+"""The value of an item at a place, as a filter has it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from conformance.checks.support.search_pages import first_decrease, is_ordered, suits
-
-ORDERED: list[list[Any]] = [
-    [],
-    [None],
-    [1, 2, 2, 10],
-    ["9", "10"],
-    [1, 2, None],
-    [9, 10, None],
-    [None, None, 1, 2],
-    ["B", "a"],
-    ["a", "B"],
-    ["co-op", "coop"],
-    ["item 9", "item 10"],
-    ["\u00e4hnlich", "blau"],
-    ["\u00e4mber", "Blue", "\u00d6chre", "red", "Zinc"],
-    ["a", "z", "\u00e4"],
-    ["Zinc", "\u00c5ngstr\u00f6m"],
-    [1, 10**400],
-    ["2026-01-02T10:00:00Z", "2026-01-02T10:00:00.5Z", "2026-01-02T10:00:01Z"],
-    ["2026-10-25T02:30:00+02:00", "2026-10-25T02:10:00+01:00"],
-]
-"""Ascending, as one service or another sorts."""
-
-
-@pytest.mark.parametrize("values", ORDERED, ids=repr)
-def test_what_a_service_may_call_ascending_is_ordered(values: list[Any]) -> None:
-    assert is_ordered(values)
-    assert first_decrease(values) is None
-
-
-@pytest.mark.parametrize(
-    ("values", "pair"),
-    [
-        ([2, 1], (2, 1)),
-        (["b", "a"], ("b", "a")),
-        ([1, None, 3, 2], (3, 2)),
-        (["item 10", "item 9", "item 8"], ("item 9", "item 8")),
-        (["\u00e4", "b", "a"], ("b", "a")),
-    ],
-)
-def test_what_no_service_calls_ascending_is_not(values: list[Any], pair: tuple[Any, Any]) -> None:
-    """And the first two values that show it are named, in the order that they came in."""
-    assert not is_ordered(values)
-    assert first_decrease(values) == pair
-
-
-@given(st.lists(st.integers(-50, 50) | st.none(), min_size=2))
-def test_of_numbers_only_the_ascending_are_ordered(values: list[int | None]) -> None:
-    """With nulls left out: no service calls the order of their texts ascending."""
-    present = [value for value in values if value is not None]
-    assert is_ordered(values) == (present == sorted(present))
+from conformance.checks.support.search_pages import suits
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+"""Orders of values that a sort may mean, since the interface names no collation."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, Final
+
+
+def _number(value: Any) -> float:
+    """A number, also as text; raises ValueError for any other text."""
+    return float(value)
+
+
+def _letters(value: Any) -> str:
+    return "".join(character for character in str(value).casefold() if character.isalnum())
+
+
+def _naturally(value: Any) -> list[tuple[int, str]]:
+    """As people sort: letters without their accents, numbers within a text by their value."""
+    plain = unicodedata.normalize("NFKD", str(value)).casefold()
+    runs = re.findall(r"[0-9]+|[^\W\d_]+", "".join(c for c in plain if not unicodedata.combining(c)))
+    return [(int(run), "") if run.isdecimal() else (_BEFORE_LETTERS, run) for run in runs]
+
+
+def _instant(value: Any) -> float:
+    """A time with any number of decimals and any offset; raises ValueError for any other text."""
+    time = datetime.fromisoformat(str(value))
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def _by_class(value: Any) -> list[tuple[int, str]]:
+    """As the Unicode Collation Algorithm does: marks before digits before letters, without regard to case."""
+    return [(1 if c.isdigit() else 2 if c.isalpha() else 0, c) for c in str(value).casefold()]
+
+
+_TAILORINGS: Final[tuple[Mapping[str, str], ...]] = (
+    {"ch": "h\uffff"},  # cs, sk
+    {"aa": "z\uffff"},  # da, nb, fo
+    {"z": "s\uffff"},  # et
+    {"dzs": "d\ufffe\uffff", "cs": "c\uffff", "dz": "d\ufffe", "gy": "g\uffff", "ly": "l\uffff", "ny": "n\uffff",
+     "sz": "s\uffff", "ty": "t\uffff", "zs": "z\uffff"},  # hu
+    {"lj": "l\uffff", "nj": "n\uffff"},  # hr, bs
+    {"y": "i\uffff"},  # lt, lv
+)  # fmt: skip
+"""Letters of ASCII that languages place otherwise (CLDR)."""
+
+
+def _tailoring_key(letters: Mapping[str, str]) -> Callable[[Any], str]:
+    form = re.compile("|".join(letters))
+    return lambda value: form.sub(lambda match: letters[match[0]], str(value).casefold())
+
+
+_BEFORE_LETTERS: Final = 10**40
+_COLLATIONS: tuple[Callable[[Any], Any], ...] = (
+    _number,
+    str,
+    lambda text: str(text).casefold(),
+    _letters,
+    _naturally,
+    _instant,
+    _by_class,
+    *map(_tailoring_key, _TAILORINGS),
+)
+"""The interface names no collation: an order is as stated if it is one of these."""
+
+
+def is_ordered(values: list[Any]) -> bool:
+    """Whether values are ascending by one of the collations, JSON numbers by their value. Nulls may stand anywhere.
+
+    Of texts that are out of every order, those in ASCII alone count: languages place other letters differently.
+    """
+    present = [value for value in values if value is not None]
+    if all(isinstance(value, int | float) for value in present):
+        return all(first <= second for first, second in pairwise(present))
+    plain = [value for value in present if str(value).isascii()]
+    return any(_is_ascending(part, key) for part in (present, plain) for key in _COLLATIONS)
+
+
+def _is_ascending(values: list[Any], key: Callable[[Any], Any]) -> bool:
+    try:
+        keys = [key(value) for value in values]
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return all(first <= second for first, second in pairwise(keys))
+
+
+def first_decrease(values: list[Any]) -> tuple[Any, Any] | None:
+    """The first two neighbours, nulls left out, that are not ascending by any collation themselves."""
+    present = [value for value in values if value is not None]
+    return next((pair for pair in pairwise(present) if not is_ordered(list(pair))), None)
