@@ -78,7 +78,7 @@ OPERATIONS = {
 WRITES = tuple(name for name, operation in OPERATIONS.items() if operation.body is not None)
 KEYED = tuple(name for name, operation in OPERATIONS.items() if operation.access == "key")
 QUERY = {"q": "gift", "locale": "en-US", "market": "US", "sort": "name", "page": "1", "pageSize": "3"}
-VERIFIER = "Abcdefghij-klmnopqrst.uvwxyz_0123456789~ABCDEFGHIJ"
+VERIFIER = "Abcdefghij-klmnopqrst-uvwxyz_0123456789_ABCDEFGHIJ"
 CLIENT = {"client_id": "conformance", "redirect_uri": "https://client.example/callback"}
 KEY = ECKey.generate_key("P-256")
 
@@ -179,6 +179,8 @@ class Api:
             ready["query"] = QUERY
         if known.fixture and known.fixture[0] == "session":
             ready["body"] = {"ticket": made.get("ticket", "none")}
+        if "lineId" in made and known.body:
+            ready["body"] = {**known.body, "items": [{**ITEMS[0], "lineId": made["lineId"]}]}
         if operation == "exchangeOAuthToken":
             ready["body"] = self.grant()
             ready["dpop"] = proof(f"{self.base}{P}/oauth/token")
