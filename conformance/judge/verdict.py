@@ -129,8 +129,8 @@ def failures(results: Iterable[Result]) -> list[Result]:
 
 
 def unaccepted_operations(unproven: Iterable[str], waivers: Iterable[Waiver]) -> list[str]:
-    """The operations without a proven control that no active waiver names."""
-    active = [waiver for waiver in waivers if waiver.state == "active"]
+    """The operations without a proven control that no active waiver names, of whatever cause."""
+    active = [waiver for waiver in waivers if waiver.state == "active" and not waiver.signature]
     return [name for name in unproven if not any(_names_operation(waiver, name) for waiver in active)]
 
 

@@ -116,6 +116,16 @@ def test_only_a_waiver_that_names_the_operation_accepts_that(changes: dict[str, 
     assert verdict_of(results, waivers, whole=True, unproven=["two"]) is verdict
 
 
+@pytest.mark.parametrize(("signature", "verdict"), [("", Verdict.CONFORMANT), ("s1", Verdict.INCOMPLETE)])
+def test_a_waiver_of_one_failure_is_none_of_an_operation_that_never_worked(signature: str, verdict: Verdict) -> None:
+    """It excuses the cause that it names, and says nothing of an operation that was never answered 200."""
+    waiver = Waiver("STA-2", "known", "me", "#1", "2030-12-31", operation="two", signature=signature)
+    found = [passed("A-1", "one"), Result("c::s", "STA-2", "two", "", Outcome.FAILED, signature="s1")]
+    waivers = with_states([waiver], found, "2030-06-01", ["two"])
+    results = with_waivers(found, waivers, ["two"])
+    assert verdict_of(results, waivers, whole=True, unproven=["two"]) is verdict
+
+
 def test_a_control_is_what_proves_an_operation() -> None:
     """A 200 to anything else, a defective request even, proves nothing."""
     seen = [exchange(1, 200, purpose="no Authorization"), exchange(2, 403, purpose="control")]
