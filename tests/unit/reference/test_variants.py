@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import httpx
 import pytest
 
 from conformance.reference import registry
+from conformance.reference.variants.reads import LAG_S
 from tests.support import observations as look
 from tests.support import token_observations as tokens
 from tests.support.reference_api import OPERATIONS, QUERY, VERIFIER, Api, P, proof
@@ -60,10 +62,15 @@ def replay_members(api: Api) -> tuple[bool, bool]:
 
 
 def version_at_once(api: Api) -> int:
-    """What a read shows right after the write that changed it."""
-    cart = api.make("cart", "open")["id"]
-    assert api.status("quotePublicCart", id=cart) == 200
-    return int(api.send("quotePublicCartCheckout", id=cart).json()["data"]["version"])
+    """What a read shows right after the write that changed it: a machine that is slower than the lag tries again."""
+    for _ in range(20):
+        cart = api.make("cart", "open")["id"]
+        began = time.monotonic()
+        assert api.status("quotePublicCart", id=cart) == 200
+        version = int(api.send("quotePublicCartCheckout", id=cart).json()["data"]["version"])
+        if time.monotonic() - began < LAG_S:
+            return version
+    raise AssertionError(f"a write and a read took more than {LAG_S} s in each of 20 trials")
 
 
 def challenge(api: Api) -> str:
