@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from conformance.checks.support.case import Case
 from conformance.checks.support.clocks import describe_offset, offset_of
 from conformance.checks.support.oauth_exchange import (
-    REFUSAL_STATUSES,
+    PROOF_STATUSES,
     oauth_of,
     other_algorithms,
     proof_of,
@@ -158,7 +158,7 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
     case.require_case(not (is_of_iat and case.runtime.sender.nonce), "the target judges age by nonces")
     bad = request.with_proof(defect(request, url))
     level = Level.RECOMMENDED if defect in _WARNED else None
-    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a defective proof", any_refusal=True, level=level)
+    await case.shared_negative(lambda _: bad, PROOF_STATUSES, "a defective proof", any_refusal=True, level=level)
 
 
 @check("OA-6")
@@ -168,7 +168,7 @@ async def no_other_body_is_exchanged_without_a_proof(case: Case) -> None:
     request = await case.arrange()
     bad = request.with_body(await other_body(case, request)).with_proof(None)
     purpose = "another body without a proof"
-    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, purpose, any_refusal=True)
+    await case.shared_negative(lambda _: bad, PROOF_STATUSES, purpose, any_refusal=True)
 
 
 _FORWARDED: Final = {"X-Forwarded-Host": "{host}", "Forwarded": "host={host}", "X-Original-Host": "{host}"}
@@ -189,7 +189,7 @@ async def a_client_does_not_choose_the_host_of_the_target(case: Case) -> None:
     for name, form in _FORWARDED.items():
         bad = bad.with_header(name, form.format(host=urlsplit(url).netloc))
     # a proxy may refuse or misroute such a header by itself
-    statuses, purpose = (*REFUSAL_STATUSES, 403, 404), "a proof for another host, which headers name"
+    statuses, purpose = (*PROOF_STATUSES, 403, 404), "a proof for another host, which headers name"
     level = None if oauth.token_url else Level.RECOMMENDED
     await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True, level=level)
 
@@ -212,7 +212,7 @@ async def a_proof_of_each_declared_algorithm_is_validated(case: Case, algorithm:
     for purpose, proof in defects.items():
         request = await arrange()
         bad, control = request.with_proof(proof), await arrange()
-        await case.negative(request, bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+        await case.negative(request, bad, PROOF_STATUSES, purpose, any_refusal=True, control=control)
 
 
 @check("OA-8", cases={"hour-old": (3600.0, 0), "hour-ahead": (-3600.0, 0), "hour-old-with-exp": (3600.0, 600)})
@@ -232,7 +232,7 @@ async def a_proof_from_another_hour_is_refused(case: Case, times: tuple[float, i
     age_s = copysign(max(abs(age_s), least_s), age_s)
     claims = {"exp": int(time.time()) + expires_in_s} if expires_in_s else {}
     bad = request.with_proof(replace(proof_of(request), age_s=age_s, claims=claims))
-    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a proof of another hour", any_refusal=True)
+    await case.shared_negative(lambda _: bad, PROOF_STATUSES, "a proof of another hour", any_refusal=True)
 
 
 _FAR: Final[dict[str, Callable[[float], object]]] = {
@@ -250,7 +250,7 @@ async def an_iat_that_is_no_present_time_is_refused(case: Case, make: Callable[[
     oauth_of(case)
     case.require_applicable(not case.runtime.sender.nonce, "the target judges age by nonces")
     bad = request.with_proof(replace(proof_of(request), claims={"iat": make(time.time())}))
-    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "an iat that is no present time", any_refusal=True)
+    await case.shared_negative(lambda _: bad, PROOF_STATUSES, "an iat that is no present time", any_refusal=True)
 
 
 @check("OA-8")
@@ -264,7 +264,7 @@ async def an_iat_with_a_fraction_is_survived(case: Case) -> None:
     answer = await case.send(request.with_proof(proof), "an iat with a fraction")
     if answer.ok:
         return
-    if answer.status not in REFUSAL_STATUSES:
+    if answer.status not in PROOF_STATUSES:
         raise case.violation("an iat with a fraction broke the answer", answer, expected="200, 400 or 401")
     behind_s = oauth_of(case).behind_s
     case.require_case(behind_s is None or behind_s > _ROUNDING_S, "a proof a second old may be too old")

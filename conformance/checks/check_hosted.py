@@ -39,13 +39,13 @@ from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.json_pointer import JsonValue
+from conformance.core.model import REFUSAL_STATUSES
 from conformance.core.outcomes import Level
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
 from conformance.profile.subschema import Root
 
-_REFUSAL_STATUSES = (400, 401, 403, 404, 409)
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
 
 
@@ -99,7 +99,7 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
 
     async def refuse(request: Request) -> Answer:
         bad = await _with_ticket_of_another_session(case, request)
-        return await case.refusal(bad, _REFUSAL_STATUSES, "the ticket of another session", control=request)
+        return await case.refusal(bad, REFUSAL_STATUSES, "the ticket of another session", control=request)
 
     async with _allow_ended_session(case, partial(_with_ticket_of_another_session, case)):
         await case.share_control(refuse, "the ticket of another session")
@@ -128,7 +128,7 @@ async def _allow_ended_session(case: Case, defect: Defect) -> AsyncIterator[None
         if doubt.cause != f"control:{case.operation.id}":
             raise
         bad, control = await defect(await case.arrange()), await case.arrange()
-        await case.refusal(bad, _REFUSAL_STATUSES, "a wrong ticket", control=control)
+        await case.refusal(bad, REFUSAL_STATUSES, "a wrong ticket", control=control)
         await case.control(control, "the good ticket of another session")
         case.note("a session ends with a wrong ticket")
 
@@ -197,7 +197,7 @@ async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable
         _, ticket = _ticket_in(case, request)
         level = Level.RECOMMENDED if changes_label_only(ticket, change(ticket)) else None
         bad, control = await forge(request), request.with_fresh_key()
-        return await case.refusal(bad, _REFUSAL_STATUSES, "a forged ticket", control=control, level=level)
+        return await case.refusal(bad, REFUSAL_STATUSES, "a forged ticket", control=control, level=level)
 
     async with _allow_ended_session(case, forge):
         await case.share_control(refuse, "a forged ticket")
@@ -213,7 +213,7 @@ async def a_condition_is_no_ticket(case: Case) -> None:
 
     async def refuse(request: Request) -> Answer:
         bad, control = await forge(request), request.with_fresh_key()
-        return await case.refusal(bad, _REFUSAL_STATUSES, "a condition for a ticket", any_refusal=True, control=control)
+        return await case.refusal(bad, REFUSAL_STATUSES, "a condition for a ticket", any_refusal=True, control=control)
 
     async with _allow_ended_session(case, forge):
         await case.share_control(refuse, "a condition for a ticket")

@@ -9,14 +9,12 @@ from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
-from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.signals import OBSTACLES, Inconclusive
 from conformance.checks.support.survival import expect_survival
 from conformance.checks.support.unknown_ids import has_number_alone, unknown_id_like
 from conformance.checks.support.url_spellings import percent_encode_first
-from conformance.client.fixtures import NotSent
-from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
-from conformance.core.errors import FixtureError
+from conformance.core.model import REFUSAL_STATUSES
 
 _OPERATIONS_WITH_ID = (
     "updateInstallationWebhook",
@@ -124,7 +122,7 @@ async def _ids_of_other_kinds(case: Case) -> dict[str, str]:
     for operation in case.contract.select("api-key path"):
         name = operation.path_parameters[0]
         if name not in {*found, case.operation.path_parameters[0]}:
-            with suppress(Inconclusive, MissingFact, NotSent, FixtureError):  # then its own checks say so
+            with suppress(Inconclusive, *OBSTACLES):  # then its own checks say so
                 found[name] = (await case.runtime.controls.prove(operation)).request.path[name]
     return found
 
@@ -149,5 +147,5 @@ async def _refusal(case: Case, path: Mapping[str, str], allowed: set[int], purpo
 def _allowed_statuses(case: Case, declared: bool) -> set[int]:
     """`declared`: the profile states the id as well-formed."""
     if case.operation.auth == "none":
-        return {400, 401, 403, 404, 409}  # the ticket is another session's: two defects
+        return set(REFUSAL_STATUSES)  # the ticket is another session's: two defects
     return {404} if declared else {400, 404}

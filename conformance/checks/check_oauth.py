@@ -10,7 +10,6 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.equal_calls import another_call
 from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.oauth_exchange import (
-    GRANT_STATUSES,
     access_token,
     arrange_for_other_client,
     exchange_with,
@@ -27,6 +26,7 @@ from conformance.client.dpop import Proof, ProofKey, challenge_of, new_verifier
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
+from conformance.core.model import REFUSAL_STATUSES
 from conformance.core.outcomes import Level
 from conformance.core.strict_json import ABSENT, json_type
 
@@ -135,7 +135,7 @@ async def _expect_refusal(case: Case, defect: _Defect, level: Level | None = Non
         body = pointer.remove(body, where) if verifier is ABSENT else pointer.replace(body, where, verifier)
         bad = request.with_body(body)
         return await case.refusal(
-            bad, GRANT_STATUSES, "a defective verifier", any_refusal=True, control=control, level=level
+            bad, REFUSAL_STATUSES, "a defective verifier", any_refusal=True, control=control, level=level
         )
 
     await case.share_control(refuse, "a defective verifier")
@@ -149,7 +149,7 @@ async def each_wrong_verifier_is_refused(case: Case) -> None:
         request = await case.arrange()
         for purpose, defect in (("a wrong verifier", "wrong"), ("another one of the same code", "case-folded")):
             bad = with_member(case, request, "code_verifier", _DEFECTIVE_VERIFIERS[defect]).with_fresh_key()
-            answer = await case.refusal(bad, GRANT_STATUSES, purpose, any_refusal=True, control=control)
+            answer = await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
         return answer
 
     await case.share_control(refuse, "wrong verifiers")
@@ -169,7 +169,7 @@ async def a_challenge_in_the_other_case_is_another_one(case: Case) -> None:
         scope = {"pkce.verifier": verifier, "pkce.challenge": challenge[:-1].swapcase() + challenge[-1]}
         bad = await case.runtime.arranger.arrange(case.operation, scope=scope)
         purpose = "a challenge in the other case"
-        return await case.refusal(bad, GRANT_STATUSES, purpose, any_refusal=True, control=control)
+        return await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
 
     await case.share_control(refuse, "a challenge in the other case")
 
@@ -185,7 +185,7 @@ async def a_wrong_verifier_in_another_body_is_refused(case: Case) -> None:
         case.require_case(has_same_code(case, request, other), "no other valid body has the code")
         bad = with_member(case, other, "code_verifier", _DEFECTIVE_VERIFIERS["wrong"])
         purpose = "a wrong verifier in another body"
-        return await case.refusal(bad, GRANT_STATUSES, purpose, any_refusal=True, control=control)
+        return await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
 
     await case.share_control(refuse, "a wrong verifier in another body")
 
@@ -196,7 +196,7 @@ async def a_wrong_verifier_of_the_other_client_is_refused(case: Case) -> None:
     request = await arrange_for_other_client(case)
     bad = with_member(case, request, "code_verifier", _DEFECTIVE_VERIFIERS["wrong"])
     control, purpose = await arrange_for_other_client(case), "a wrong verifier of the other client"
-    await case.negative(request, bad, GRANT_STATUSES, purpose, any_refusal=True, control=control)
+    await case.negative(request, bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
 
 
 @check("OA-4")

@@ -11,7 +11,6 @@ from typing import Any
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, changes_label_only
 from conformance.checks.support.oauth_exchange import (
-    GRANT_STATUSES,
     access_token,
     arrange_for_other_client,
     exchange_with,
@@ -33,6 +32,7 @@ from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.errors import FixtureError
+from conformance.core.model import REFUSAL_STATUSES
 from conformance.core.outcomes import Level
 from conformance.profile.exclusions import exclusion_of
 
@@ -53,7 +53,7 @@ async def a_plain_challenge_is_of_no_use(case: Case) -> None:
     plain = {"pkce.method": "plain", "pkce.challenge": verifier, "pkce.verifier": verifier}
     use = {"oauth": "plain"} if is_separate else None
     request = await case.runtime.arranger.arrange(case.operation, scope=plain, use=use)
-    await case.negative(request, request, GRANT_STATUSES, "a code of a plain challenge", control=await case.arrange())
+    await case.negative(request, request, REFUSAL_STATUSES, "a code of a plain challenge", control=await case.arrange())
 
 
 @check("OA-3")
@@ -73,7 +73,7 @@ async def a_code_without_a_challenge_is_of_no_use(case: Case) -> None:
         case.require_case(not is_without or (where and pointer.has(request.body, where)), "no verifier is in the body")
         bad = request.with_body(pointer.remove(request.body, where)) if is_without else request
         purpose = "a code without a challenge"
-        await case.negative(bad, bad, GRANT_STATUSES, purpose, any_refusal=True, control=await case.arrange())
+        await case.negative(bad, bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=await case.arrange())
 
 
 def _replace(other: str, _value: str) -> str:
@@ -152,13 +152,11 @@ async def an_equivalent_redirect_uri_is_another_one(case: Case, change: Callable
     bad = with_member(case, request, "redirect_uri_member", change)
     case.require_case(bad.body != request.body, "the redirect URI has no other spelling of this kind")
     purpose = "an equivalent redirect URI"
-    statuses = GRANT_STATUSES
-    await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True, level=Level.RECOMMENDED)
+    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, purpose, any_refusal=True, level=Level.RECOMMENDED)
 
 
 async def _expect_refusal(case: Case, bad: Request, purpose: str, level: Level | None = None) -> None:
-    statuses = GRANT_STATUSES
-    await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True, level=level)
+    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, purpose, any_refusal=True, level=level)
 
 
 @check("OA-5")
@@ -177,8 +175,7 @@ async def a_code_of_the_other_client_belongs_to_its_redirect_uri(case: Case) -> 
     bad = with_member(case, request, "redirect_uri_member", partial(_replace, oauth_of(case).redirect_uri))
     case.require_case(bad.body != request.body, "both clients have the same redirect URI")
     control, purpose = await arrange_for_other_client(case), "another redirect URI of the other client"
-    statuses = GRANT_STATUSES
-    await case.negative(request, bad, statuses, purpose, any_refusal=True, control=control)
+    await case.negative(request, bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
 
 
 @check("OA-5")
@@ -209,7 +206,7 @@ async def a_code_that_nobody_issued_is_refused(case: Case, change: Callable[[str
     case.require_case(change(code) != code, "codes are of a form whose last character may mean nothing")
     bad = request.with_body(pointer.replace(request.body, where, change(code)))
     level = Level.RECOMMENDED if changes_label_only(code, change(code)) else None
-    await case.shared_negative(lambda _: bad, GRANT_STATUSES, "a forged code", any_refusal=True, level=level)
+    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a forged code", any_refusal=True, level=level)
 
 
 @check("OA-7")

@@ -20,7 +20,6 @@ from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey
 from conformance.client.request import Request
 from conformance.client.response import Answer
-from conformance.client.sender import nonce_from
 from conformance.core.outcomes import Level
 
 _FRESH_S: Final = 10.0
@@ -75,7 +74,7 @@ async def _first_exchange(case: Case) -> Answer:
 
 async def _expect_usable(case: Case, first: Answer, answer: Answer) -> None:
     """Inconclusive where the used proof may be refused for its age or its nonce."""
-    if nonce_from(answer) not in ("", first.nonce):
+    if answer.fresh_nonce not in ("", first.nonce):
         raise Inconclusive("the target demands another nonce", answer)
     behind_s = oauth_of(case).behind_s
     usable_s = _FRESH_S if behind_s is None else behind_s - _ROUNDING_S
@@ -93,7 +92,7 @@ async def a_nonce_is_demanded_as_stated(case: Case) -> None:
     key = await asyncio.to_thread(ProofKey.new, oauth.algorithms[0])
     request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
     answer = await case.send(request.with_proof(Proof(key, claims={"nonce": None})), "a proof without a nonce")
-    challenge = nonce_from(answer)
+    challenge = answer.fresh_nonce
     if answer.ok:
         if oauth.nonce == "required":
             raise case.violation("a proof without a nonce was accepted", answer, expected="400 or 401")

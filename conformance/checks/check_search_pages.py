@@ -25,13 +25,13 @@ from conformance.checks.support.search_pages import (
     cursor_sizes,
     expect_not_cut,
     expect_unchanged_whole,
-    find_cut,
     first_page,
     has_gaps,
     ids_of_pages,
     item_ids,
     items_of,
     largest_page_size,
+    may_be_cut,
     need_stable_order,
     page_sizes,
     read_after_gap,
@@ -40,6 +40,7 @@ from conformance.checks.support.search_pages import (
     read_page,
     read_page_by_cursor,
     read_pages,
+    read_to_end,
     require_all,
     small_sizes,
 )
@@ -117,14 +118,14 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, names: tupl
     most = _SMALL_PAGES if len(names) == 1 else _COMBINED_PAGES
     small = min(size, max(page_sizes(case.profile)[0], -(-len(expected) // most)))
     filtered = request.with_query(**filters)
-    pages = await _read_filtered_pages(case, filtered, small, len(expected))
+    pages, ending = await _read_filtered_pages(case, filtered, small, len(expected))
     await expect_values_on_every_page(case, pages, filters)
     require_all(pages, small)
     if expected and not pages:
         await expect_not_everything_lost(case, request, whole, filters)
     if missing_ids := expected - set(ids_of_pages(case, pages)):
         await expect_unchanged_whole(case, request, size, whole)
-        await expect_not_cut(case, filtered, small, pages)
+        expect_not_cut(case, small, pages, ending)
         if await has_gaps(case, request, whole, small):
             further = await read_after_gap(case, filtered, small, pages)
             if missing_ids <= set(ids_of_pages(case, further)):
@@ -140,10 +141,12 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, names: tupl
         )
 
 
-async def _read_filtered_pages(case: Case, filtered: Request, size: int, count: int) -> list[Answer]:
-    """The pages that have items; `count` is the number of items that are expected."""
+async def _read_filtered_pages(
+    case: Case, filtered: Request, size: int, count: int
+) -> tuple[list[Answer], Answer | None]:
+    """The pages that have items, and the answer after them; `count` is the number of items that are expected."""
     try:
-        return await read_pages(case, filtered, size, MOST_PAGES + 1)
+        return await read_to_end(case, filtered, size, MOST_PAGES + 1)
     except Inconclusive as doubt:
         if doubt.cause == "SRCH-6":
             await _expect_no_page_twice(case, doubt, count, size)
@@ -192,8 +195,8 @@ async def cursors_lead_through_the_same_items(case: Case, kind: str) -> None:
     if kind == "filtered":
         request = _with_filter(case, request)
     most, largest = _PAGES_BY_CURSOR[kind], largest_page_size(case.profile)
-    numbered = await read_pages(case, request, largest, most)
-    is_whole = len(numbered) < most and await find_cut(case, request, largest, numbered) is None
+    numbered, ending = await read_to_end(case, request, largest, most)
+    is_whole = len(numbered) < most and not may_be_cut(case, largest, numbered, ending)
     ids = ids_of_pages(case, numbered)
     size = cursor_sizes(case.profile, len(ids))[kind == "filtered"] if is_whole else largest
     if len(ids) <= size and is_whole:

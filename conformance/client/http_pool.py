@@ -46,8 +46,7 @@ class HttpPool:
         self._host = host_header(self._parts)
         self._tls = tls if self._parts.scheme == "https" else None
         self._proxy = proxy
-        self._target_prefix = f"{self._parts.scheme}://{self._host}" if proxy and self._tls is None else ""
-        """The prefix of a request target for a proxy that forwards it (RFC 9112 section 3.2.2)."""
+        self._target_prefix = absolute_prefix(self._parts) if proxy and self._tls is None else ""
         self._max_body = max_body
         self._idle: deque[HttpConnection] = deque()
         self._open: set[HttpConnection] = set()
@@ -186,8 +185,7 @@ def _is_address(host: str) -> bool:
 
 def connect_authority(host: str, port: int) -> str:
     """The target of CONNECT (RFC 9112 section 3.2.3): an IPv6 address in brackets, and A-labels only."""
-    name = f"[{host}]" if ":" in host else host
-    return f"{name if name.isascii() else name.encode('idna').decode()}:{port}"
+    return f"{_a_labels(f'[{host}]' if ':' in host else host)}:{port}"
 
 
 def host_header(parts: SplitResult) -> str:
@@ -195,4 +193,14 @@ def host_header(parts: SplitResult) -> str:
     host = parts.netloc.rpartition("@")[2]
     if parts.port == {"http": 80, "https": 443}.get(parts.scheme):
         host = host.rpartition(":")[0]
+    return _a_labels(host)
+
+
+def absolute_prefix(parts: SplitResult) -> str:
+    """What stands before the path where a proxy forwards the request (RFC 9112 section 3.2.2)."""
+    return f"{parts.scheme}://{host_header(parts)}"
+
+
+def _a_labels(host: str) -> str:
+    """An internationalized name as DNS and HTTP carry it (RFC 5890 section 2.3.2.1)."""
     return host if host.isascii() else host.encode("idna").decode()

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec.structs import replace
 
-from conformance.client.http_pool import connect_authority, host_header, proxy_address
+from conformance.client.http_pool import absolute_prefix, connect_authority, host_header, proxy_address
 from conformance.client.request import Wire
 
 Moment = Literal["mid-body", "after-last-byte", "mid-answer"]
@@ -65,7 +65,7 @@ async def abandon(
             reader, writer = await _connect(parts, context, proxy)
             try:
                 if proxy and not secure:
-                    wire = replace(wire, target=f"{parts.scheme}://{host_header(parts)}{wire.target}")
+                    wire = replace(wire, target=absolute_prefix(parts) + wire.target)
                 raw = serialize(wire, host_header(parts))
                 writer.write(raw[: len(raw) - len(wire.content or b"") // 2 - 1] if moment == "mid-body" else raw)
                 await writer.drain()

@@ -24,6 +24,10 @@ _KEY_ATTEMPTS: Final = 50
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
+METHOD_OVERRIDES: Final = ("X-HTTP-Method-Override", "X-Method-Override")
+"""Headers by which some servers take a request for one of another method."""
+
+
 class NoBody:
     """No body at all: not even an empty one."""
 

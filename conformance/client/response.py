@@ -88,6 +88,12 @@ class Answer(msgspec.Struct, frozen=True, dict=True, weakref=True):
         lower = name.lower()
         return next((value for header_name, value in self.headers if header_name.lower() == lower), None)
 
+    @property
+    def fresh_nonce(self) -> str:
+        """The nonce that the server supplies for further proofs (RFC 9449 section 8); empty without one."""
+        nonce = self.header("DPoP-Nonce") or ""
+        return nonce if len(nonce) < 1024 else ""
+
     @cached_property
     def _parse_result(self) -> tuple[Any, str, bool]:
         """The value, the strict parser's error, and whether the body exceeds a limit. Parsed once."""

@@ -8,9 +8,9 @@ import math
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -34,6 +34,8 @@ from conformance.profile.model import Limits
 
 if TYPE_CHECKING:
     from conformance.client.transport import Transport
+
+_T = TypeVar("_T")
 
 GATEWAY_ATTEMPTS: Final = 20
 """Maximum number of attempts, where every other request meets gateway trouble."""
@@ -226,18 +228,14 @@ class Sender:
 
     async def abandon(self, request: Request, moment: Moment) -> bool:
         """Sends a request and abandons its answer; returns whether it was sent as far as `moment`."""
-        while True:
-            self._check_budget(request)
-            await self._resume()
-            await self._keep_pace(deliberate=True)
-            async with self.limiter:
-                if self.limit_watch.is_silent:
-                    continue
-                self._check_budget(request)
-                self.requests += 1
-                wire, _ = self._serialize(request, self.nonce)
-                self.key_uses.note(request, self.elapsed_s, self.elapsed_s)
-                return await self._transport.abandon(wire, moment)
+
+        async def leave() -> bool:
+            self.requests += 1
+            wire, _ = self._serialize(request, self.nonce)
+            self.key_uses.note(request, self.elapsed_s, self.elapsed_s)
+            return await self._transport.abandon(wire, moment)
+
+        return await self._in_turn(request, leave, deliberate=True)
 
     def _back_off(self, answer: Answer, attempt: int) -> float:
         own_wait_s = _JITTER.uniform(0.5, 1) * float(min(_LONGEST_WAIT_S, 0.05 * 2**attempt))
@@ -246,13 +244,13 @@ class Sender:
 
     def _challenge(self, answer: Answer) -> str:
         """The nonce that a server demanded in place of the request's (RFC 9449 section 8), or the empty string."""
-        nonce = nonce_from(answer)
+        nonce = answer.fresh_nonce
         is_challenge = answer.request.proof is not None and answer.status in (400, 401) and nonce != answer.nonce
         return nonce if is_challenge else ""
 
     def _learn(self, answer: Answer) -> None:
         """Remembers the nonce of an answer (RFC 9449 section 8.2), or of its request, for the next requests."""
-        self.nonce = nonce_from(answer) or (answer.nonce if answer.ok else "") or self.nonce
+        self.nonce = answer.fresh_nonce or (answer.nonce if answer.ok else "") or self.nonce
 
     async def _resume(self) -> None:
         """Returns when sending is allowed: a pause for the recovery of a limit may be long."""
@@ -271,6 +269,17 @@ class Sender:
                 async with self.wait_stats.measure(reason):
                     await pace()
 
+    async def _in_turn(self, request: Request, exchange: Callable[[], Awaitable[_T]], *, deliberate: bool) -> _T:
+        """Calls `exchange` when the budget, the pace, a pause and the other requests allow it."""
+        while True:
+            self._check_budget(request)
+            await self._resume()
+            await self._keep_pace(deliberate=deliberate)
+            async with self.limiter:
+                if not self.limit_watch.is_silent:
+                    self._check_budget(request)
+                    return await exchange()
+
     async def _send_once(
         self, request: Request, purpose: str, retry_of: str, nonce: str, *, deliberate: bool, fresh: bool
     ) -> Answer:
@@ -278,19 +287,13 @@ class Sender:
 
         `deliberate`: a 429 is provoked, and says nothing about the rate that the target accepts.
         """
-        answer = None
-        while answer is None:
-            self._check_budget(request)
-            await self._resume()
-            await self._keep_pace(deliberate=deliberate)
-            async with self.limiter:
-                if self.limit_watch.is_silent:
-                    continue
-                self._check_budget(request)
-                if limit := self.limit_watch.lasting_limit(request):
-                    raise LimitPersists(limit)
-                self.requests += 1
-                answer = await self._exchange(request, purpose, nonce, fresh=fresh)
+
+        async def exchange() -> Answer:
+            if limit := self.limit_watch.lasting_limit(request):
+                raise LimitPersists(limit)
+            return await self._exchange(request, purpose, nonce, fresh=fresh)
+
+        answer = await self._in_turn(request, exchange, deliberate=deliberate)
         await self._examine_silence(answer)
         self.limit_watch.note(answer, deliberate=deliberate)
         if not deliberate:
@@ -309,7 +312,6 @@ class Sender:
     async def _repeat_after_recovery(self, request: Request) -> Answer:
         """One more attempt while other sending is paused."""
         self._check_budget(request)
-        self.requests += 1
         answer = await self._exchange(request, "after the recovery", "")
         self.limit_watch.note(answer, deliberate=False)
         if self._guard is not None:
@@ -325,7 +327,6 @@ class Sender:
             return
         if self._known_read is not None:
             self._is_examined = True  # the other lanes go on until it is known
-            self.requests += 1
             self._recorder.record(await self._exchange(self._known_read, "whether the target still answers", ""))
             self._is_examined = False
         self._is_silent = self._silent_count >= _DEAD_AFTER
@@ -362,6 +363,7 @@ class Sender:
         return wire, url
 
     async def _exchange(self, request: Request, purpose: str, nonce: str, *, fresh: bool = False) -> Answer:
+        self.requests += 1
         nonce = (nonce or self.nonce) if request.proof is not None else ""
         wire, url = self._serialize(request, nonce)
         at = self.elapsed_s
@@ -393,8 +395,3 @@ class Sender:
         if await self._memory_budget.admit(answer):
             return answer
         return replace(answer, body=answer.body[:_TRUNCATED_BODY_LIMIT], truncated=True)
-
-
-def nonce_from(answer: Answer) -> str:
-    nonce = answer.header("DPoP-Nonce") or ""
-    return nonce if len(nonce) < 1024 else ""

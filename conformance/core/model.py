@@ -20,6 +20,8 @@ from conformance.core.traffic import Traffic
 SCHEMA_VERSION = 2
 """Of `run.json`."""
 STATUSES = (200, 400, 401, 403, 404, 409, 429)
+REFUSAL_STATUSES = (400, 401, 403, 404, 409)
+"""Those of a request that is refused for what it is: every operation declares them (Endpoints, rule 1)."""
 """The statuses that the interface declares for every operation (Endpoints, rule 1)."""
 
 

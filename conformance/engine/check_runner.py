@@ -17,7 +17,7 @@ from conformance.checks.support.context import Runtime
 from conformance.checks.support.equal_calls import equal_call, is_about_equal_call
 from conformance.checks.support.lost_answers import examine_loss
 from conformance.checks.support.registry import Instance, cause_of
-from conformance.checks.support.signals import Inapplicable, Inconclusive, Signal, Violation
+from conformance.checks.support.signals import OBSTACLES, Inapplicable, Inconclusive, Signal, Violation
 from conformance.checks.support.superseded_codes import examine_codes
 from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
@@ -131,7 +131,7 @@ async def _run_once(instance: Instance, case: Case) -> Result:
         else:
             await examine_loss(case, signal)
         return _judgement(blank, case, signal, instance.check.rests_on)
-    except (MissingFact, NotSent, FixtureError, BudgetExhausted) as obstacle:
+    except (*OBSTACLES, BudgetExhausted) as obstacle:
         return _incomplete_result(replace(blank, exchanges=_exchange_ids(case.answers)), case.profile, obstacle)
     except Inapplicable as signal:
         message = f"an optional case: {signal.message}" if signal.further else signal.message

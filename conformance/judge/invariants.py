@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from conformance.client.redaction.header_credentials import AuthorizationForm
-from conformance.client.request import NO_BODY
+from conformance.client.request import METHOD_OVERRIDES, NO_BODY
 from conformance.client.response import GATEWAY, LAST_ATTEMPT, NO_VALUE, Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
@@ -40,7 +40,6 @@ _BROKEN_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _DECIMAL_SECONDS: Final = re.compile(r"[0-9]*\.[0-9]+")
 _LARGE_HEADERS: Final = 4_000
 _MIN_SECRET: Final = 8
-_OVERRIDES: Final = ("x-http-method-override", "x-method-override", "x-http-method")
 _LONGEST_SHAPE: Final = 2000
 
 Findings = Iterator[Finding]
@@ -339,7 +338,7 @@ def _is_out_of_scope(answer: Answer) -> bool:
         name.lower() == "transfer-encoding" for name, _ in answer.request.headers
     ):
         return True
-    if answer.status == 405 and any(name.lower() in _OVERRIDES for name, _ in answer.request.headers):
+    if answer.status == 405 and any(name in METHOD_OVERRIDES for name, _ in answer.request.headers):
         return True  # it was taken for another method, which is no operation
     oversize = len(answer.sent_body) + len(answer.url) > _OVERSIZE or len(answer.url) > _LONG_URL
     oversize = oversize or sum(len(name) + len(value) for name, value in answer.sent_headers) > _LARGE_HEADERS

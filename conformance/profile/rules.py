@@ -15,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from conformance.contract import Contract
+from conformance.core.model import REFUSAL_STATUSES
 from conformance.profile.behavior import scheme_of
 from conformance.profile.names import fixture_problems, placeholder_problems
 from conformance.profile.patterns import pattern_trouble
@@ -295,7 +296,7 @@ def _transitions(document: Document) -> Iterator[Problem]:
     for index, table in enumerate(document.get("transitions", ())):
         key: Key = ("transitions", index)
         status = table.get("status", 409)
-        if status not in (400, 401, 403, 404, 409):
+        if status not in REFUSAL_STATUSES:
             yield Problem((*key, "status"), f"{status} is no declared status of a refusal", "400, 401, 403, 404 or 409")
         if "status" in table and "leads_to" in table:
             yield Problem((*key, "status"), "is stated beside leads_to: an allowed operation is answered 200")

@@ -146,6 +146,11 @@ def exchange(call: Call, db: Connection) -> Answer:
     return success(token, headers=rules.headers)
 
 
+def further_token(call: Call) -> Answer:
+    """The answer with a token that no code was exchanged for."""
+    return success(call.policy.oauth.issue(call, {}), headers=call.policy.oauth.headers)
+
+
 def burn(call: Call) -> None:
     """Invalidates the code of a failed exchange, where the policy says so."""
     code = call.body.get("code")

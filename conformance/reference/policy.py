@@ -264,6 +264,11 @@ def with_reading(policy: Policy, **changes: Any) -> Policy:
     return evolve(policy, reading=evolve(policy.reading, **changes))
 
 
+def with_schema(policy: Policy, operation: str, schema: Schema) -> Policy:
+    """With another schema of the operation's request body."""
+    return with_reading(policy, schemas={**policy.reading.schemas, operation: schema})
+
+
 def with_limits(policy: Policy, **changes: Any) -> Policy:
     return evolve(policy, limits=evolve(policy.limits, **changes))
 

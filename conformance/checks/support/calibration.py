@@ -8,18 +8,15 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.sign_watch import SignWatch, pauses
-from conformance.checks.support.signals import Signal
+from conformance.checks.support.signals import OBSTACLES, Signal
 from conformance.checks.support.signs import LADDER_S
-from conformance.client.fixtures import NotSent
-from conformance.client.request_builder import MissingFact
-from conformance.core.errors import FixtureError
 
 SHARED: Final = "moved with an unrelated call: it is shared with other calls"
 _SETTLE_S: Final = 0.2
 _CLOCK_S: Final = 1.2
 """A clock in seconds moves in this time."""
 _LOOKS: Final = 5
-_UNPROVEN: Final = (Signal, MissingFact, NotSent, FixtureError)
+_UNPROVEN: Final = (Signal, *OBSTACLES)
 
 
 async def calibrate(case: Case, watch: SignWatch) -> None:

@@ -6,13 +6,10 @@ import re
 from typing import Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.signals import Inconclusive
-from conformance.client.fixtures import NotSent
+from conformance.checks.support.signals import OBSTACLES, Inconclusive
 from conformance.client.request import RawBody, Request
-from conformance.client.request_builder import MissingFact
 from conformance.client.response import LAST_ATTEMPT, Answer
 from conformance.client.send_errors import BudgetExhausted
-from conformance.core.errors import FixtureError
 
 _MAX_EXAMINATIONS: Final = 2
 """For each operation in a run: a target that hangs takes the time-out for each attempt."""
@@ -38,7 +35,7 @@ async def examine_loss(case: Case, signal: Inconclusive) -> None:
         case.runtime.memory[name] = count + 1
         try:
             await _repeat(case, answer.request)
-        except (Inconclusive, MissingFact, NotSent, FixtureError, BudgetExhausted):  # that is no answer to the question
+        except (Inconclusive, *OBSTACLES, BudgetExhausted):  # that is no answer to the question
             return
 
 

@@ -19,12 +19,8 @@ from conformance.profile.model import Profile
 
 CODE_AGE = "oauth.code_age_s"
 """The placeholder that tells a source of codes how old the code should be."""
-REFUSAL_STATUSES = (400, 401)
-"""RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""
-GRANT_STATUSES = (400, 401, 403, 404, 409)
-"""Of a bad code, verifier, client or redirect URI: every operation declares these (Endpoints, rule 1). Which one is
-OA-13's question."""
-
+PROOF_STATUSES = (400, 401)
+"""Of a bad proof: RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""
 
 _CLIENT_AUTHENTICATION = ("secret", "assertion", "password")
 """Parts of the names of members that authenticate a client."""

@@ -20,11 +20,11 @@ from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.messages import join_values
+from conformance.core.model import REFUSAL_STATUSES
 from conformance.profile.model import Credential
 from conformance.profile.render import placeholders
 from conformance.profile.resources import foreign_states
 
-_REFUSAL_STATUSES: Final = (400, 401, 403, 404, 409)
 _PAUSES_S: Final = (0.3, 0.6)
 
 
@@ -46,7 +46,7 @@ async def expect_out_of_reach(
         oracle = await Oracle.watch_if_visible(case, request) if is_numbered and not is_read(case.operation) else None
         control = request.with_fresh_key()
         try:
-            return await case.refusal(changed, _REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+            return await case.refusal(changed, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
         except Violation as violation:
             answer = violation.answers[-1]
             if answer.ok and is_numbered and not await _is_same_object(case, request, answer, oracle):

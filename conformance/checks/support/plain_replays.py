@@ -10,7 +10,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.certainty import is_certain
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.replays import fix_proof_id, replay
-from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.signals import OBSTACLES, Inconclusive
 from conformance.client.fixtures import NotSent
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
@@ -21,7 +21,7 @@ _REPLAYS: Final = 3
 _LONG_S: Final = 30.0
 """A retention time in which every sign shows its effect."""
 Problem = Inconclusive | MissingFact | NotSent | FixtureError
-_PROBLEMS: Final = (Inconclusive, MissingFact, NotSent, FixtureError)
+_PROBLEMS: Final = (Inconclusive, *OBSTACLES)
 """What may prevent an observation of effects, and says nothing of the replays."""
 
 

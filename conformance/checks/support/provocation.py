@@ -12,7 +12,7 @@ from conformance.checks.support.bursts import Burst
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.separate_counts import Separation
-from conformance.checks.support.signals import Signal
+from conformance.checks.support.signals import OBSTACLES, Signal
 from conformance.client.fixtures import NotSent
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
@@ -21,7 +21,7 @@ from conformance.client.send_errors import LimitPersists
 from conformance.core.errors import FixtureError
 
 Failure = Signal | MissingFact | NotSent | FixtureError | LimitPersists
-FAILURES = (Signal, MissingFact, NotSent, FixtureError, LimitPersists)
+FAILURES = (Signal, *OBSTACLES, LimitPersists)
 
 
 class Provocation(msgspec.Struct, frozen=True):

@@ -172,37 +172,41 @@ def require_all(pages: list[Answer], size: int) -> None:
 
 async def read_pages(case: Case, request: Request, size: int, most: int) -> list[Answer]:
     """The first pages of one size that have items, up to the first that has none."""
+    return (await read_to_end(case, request, size, most))[0]
+
+
+async def read_to_end(case: Case, request: Request, size: int, most: int) -> tuple[list[Answer], Answer | None]:
+    """The same, and the answer after them: a page without items or a refusal; None where `most` pages have items."""
     pages: list[Answer] = []
     for page in range(first_page(case.profile), first_page(case.profile) + most):
         answer = await read_page(case, request, page, size)
         if not answer.ok and not pages:
             raise Inconclusive(f"the first page of pageSize {size} was answered {answer.summary}", answer)
         if not answer.ok or not items_of(answer):
-            return pages
+            return pages, answer
         if len(items_of(answer)) > size:
             raise Inconclusive("a page is longer than pageSize", answer, cause="SRCH-4")
         if pages and items_of(answer) == items_of(pages[-1]):
             raise Inconclusive("two pages hold the same items", pages[-1], answer, cause="SRCH-6")
         pages.append(answer)
-    return pages
+    return pages, None
 
 
-async def find_cut(case: Case, request: Request, size: int, pages: list[Answer]) -> Answer | None:
-    """The refusal of the page after these where it may be one for its distance: then they need not be all of them.
+def may_be_cut(case: Case, size: int, pages: list[Answer], ending: Answer | None) -> bool:
+    """Whether the page after these may be refused for its distance: then they need not be all of them.
 
     So may any page after `search.page_max` be refused, and where that is not stated any after a full one.
     """
     page, farthest = first_page(case.profile) + len(pages), case.profile.search.page_max
     if not pages or (farthest is not None and page <= farthest) or len(items_of(pages[-1])) < size:
-        return None
-    answer = await read_page(case, request, page, size)
-    return answer if answer.status == 400 else None
+        return False
+    return ending is not None and ending.status == 400
 
 
-async def expect_not_cut(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
+def expect_not_cut(case: Case, size: int, pages: list[Answer], ending: Answer | None) -> None:
     """Inconclusive where further pages may be refused for their distance."""
-    if (refused := await find_cut(case, request, size, pages)) is not None:
-        raise Inconclusive(f"pages of pageSize {size} are refused after {len(pages)}, and may have items", refused)
+    if ending is not None and may_be_cut(case, size, pages, ending):
+        raise Inconclusive(f"pages of pageSize {size} are refused after {len(pages)}, and may have items", ending)
 
 
 async def read_after_gap(case: Case, request: Request, size: int, pages: list[Answer]) -> list[Answer]:
@@ -237,8 +241,9 @@ def ids_of_pages(case: Case, pages: list[Answer]) -> list[str]:
 
 async def expect_unchanged_whole(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
     """Inconclusive where the catalogue changes while it is read, and where further pages may be refused."""
-    await expect_not_cut(case, request, size, pages)
-    second_reading = await read_all(case, request, size)
+    second_reading, ending = await read_to_end(case, request, size, MOST_PAGES + 1)
+    require_all(second_reading, size)
+    expect_not_cut(case, size, second_reading, ending)
     if sorted(ids_of_pages(case, second_reading)) != sorted(ids_of_pages(case, pages)):
         raise Inconclusive(f"two readings of all pages of pageSize {size} differ", *pages[-1:], *second_reading[-1:])
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from conformance.client.fixtures import NotSent
+from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
+from conformance.core.errors import FixtureError
 from conformance.core.outcomes import Level
 
 _STATUSES: Final = re.compile(r"[1-5]\d\d(?: or [1-5]\d\d)*")
 """The text of an expectation that is about the status alone."""
+
+
+OBSTACLES: Final = (MissingFact, NotSent, FixtureError)
+"""What prevents a request: that says nothing about the target."""
 
 
 class Signal(Exception):

@@ -6,11 +6,8 @@ import asyncio
 from typing import Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.signals import Inconclusive, Violation
-from conformance.client.fixtures import NotSent
-from conformance.client.request_builder import MissingFact
+from conformance.checks.support.signals import OBSTACLES, Inconclusive, Violation
 from conformance.client.send_errors import BudgetExhausted
-from conformance.core.errors import FixtureError
 
 _ATTEMPTS: Final = 3
 """Another check may have got a code in between, so that both are refused."""
@@ -39,7 +36,7 @@ async def _end_with_newer(case: Case) -> bool:
         if _KNOWN not in case.runtime.memory:
             try:
                 case.runtime.memory[_KNOWN] = await _ask(case)
-            except (Inconclusive, MissingFact, NotSent, FixtureError, BudgetExhausted):  # that is no answer to it
+            except (Inconclusive, *OBSTACLES, BudgetExhausted):  # that is no answer to it
                 case.runtime.memory[_KNOWN] = False
     return bool(case.runtime.memory[_KNOWN])
 

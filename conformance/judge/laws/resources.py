@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from conformance.core.model import REFUSAL_STATUSES
 from conformance.judge.laws.judgement import Judgements, confirmation, is_after, violation
 from conformance.judge.laws.traffic import UNKNOWN, Call, Traffic
 
@@ -38,7 +39,7 @@ def _used_once(traffic: Traffic, operation: str, name: str) -> Judgements:
                 continue
             if other.ok:
                 yield violation(f"{name} was accepted twice", first, other, expected="400, 401, 404 or 409")
-            elif is_after(other, first) and other.status in (400, 401, 403, 404, 409):
+            elif is_after(other, first) and other.status in REFUSAL_STATUSES:
                 yield confirmation(first, other)
 
 

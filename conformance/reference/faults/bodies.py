@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from conformance.reference.call import Call, JsonObject, JsonValue, Refusal
 from conformance.reference.json_reader import DECODER, read_text, text_of
-from conformance.reference.policy import Policy, Schema, with_reading, with_status
+from conformance.reference.policy import Policy, Schema, with_reading, with_schema, with_status
 from conformance.reference.registry import fault
 
 
@@ -106,7 +106,7 @@ def array_of_one(policy: Policy) -> Policy:
 )
 def events_optional(policy: Policy) -> Policy:
     schema = {**policy.reading.schemas["createInstallationWebhook"], "required": ["url"]}
-    return with_reading(policy, schemas={**policy.reading.schemas, "createInstallationWebhook": schema})
+    return with_schema(policy, "createInstallationWebhook", schema)
 
 
 @fault("F120", requirement="BODY-5", title="deep nesting crashes or hangs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.reference.call import Call, Refusal
 from conformance.reference.pipeline import media_type, read_body
-from conformance.reference.policy import Policy, Schema, Stage, evolve, with_reading
+from conformance.reference.policy import Policy, Stage, evolve, with_reading, with_schema
 from conformance.reference.registry import fault
 
 
@@ -12,10 +12,6 @@ def _before_body(policy: Policy, check_body: Stage) -> tuple[Stage, ...]:
     """The stages, with another one before the body is read."""
     index = policy.stages.index(read_body)
     return (*policy.stages[:index], check_body, *policy.stages[index:])
-
-
-def _with_schema(policy: Policy, operation: str, schema: Schema) -> Policy:
-    return with_reading(policy, schemas={**policy.reading.schemas, operation: schema})
 
 
 @fault(
@@ -27,7 +23,7 @@ def _with_schema(policy: Policy, operation: str, schema: Schema) -> Policy:
 )
 def one_closed_schema(policy: Policy) -> Policy:
     schema = policy.reading.schemas["createInstallationWebhook"]
-    return _with_schema(policy, "createInstallationWebhook", {**schema, "additionalProperties": False})
+    return with_schema(policy, "createInstallationWebhook", {**schema, "additionalProperties": False})
 
 
 @fault(
@@ -40,7 +36,7 @@ def one_closed_schema(policy: Policy) -> Policy:
 def closed_within(policy: Policy) -> Policy:
     schema = policy.reading.schemas["checkoutPublicCart"]
     closed = {name: {**part, "additionalProperties": False} for name, part in schema["properties"].items()}
-    return _with_schema(policy, "checkoutPublicCart", {**schema, "properties": closed})
+    return with_schema(policy, "checkoutPublicCart", {**schema, "properties": closed})
 
 
 @fault(

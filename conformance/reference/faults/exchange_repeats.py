@@ -9,10 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from conformance.reference.call import Answer, Call, Refusal, dumps, success
+from conformance.reference.call import Answer, Call, Refusal, dumps
 from conformance.reference.dpop import Proof
 from conformance.reference.idempotency import address, find
-from conformance.reference.oauth import bad_grant, digest, is_unexpired
+from conformance.reference.oauth import bad_grant, digest, further_token, is_unexpired
 from conformance.reference.pipeline import execute
 from conformance.reference.policy import (
     Condition,
@@ -156,7 +156,7 @@ def new_token_without_a_proof(policy: Policy) -> Policy:
         if _mark(call) not in proofs:
             raise Refusal("missing_proof", "A DPoP header is required.")
         call.proof = proofs[_mark(call)]
-        return success(call.policy.oauth.issue(call, {}), headers=call.policy.oauth.headers)
+        return further_token(call)
 
     return with_idempotency(with_oauth(policy, read_proof=read_if_there), run=run_or_issue)
 
@@ -180,7 +180,7 @@ def new_token_for_another_key(policy: Policy) -> Policy:
         except Refusal as refusal:
             if refusal.kind != "mismatch" or _mark(call) not in known:
                 raise
-            return success(call.policy.oauth.issue(call, {}), headers=call.policy.oauth.headers)
+            return further_token(call)
         known.add(_mark(call))
         return answer
 

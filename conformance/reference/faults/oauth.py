@@ -14,7 +14,15 @@ from joserfc.jwk import ECKey
 from conformance.reference.call import Answer, Call, JsonObject, dumps
 from conformance.reference.dpop import Proof, bad_proof, decode_part
 from conformance.reference.oauth import bad_grant, s256
-from conformance.reference.policy import Condition, Policy, evolve, with_oauth, with_proof, with_reading, with_shape
+from conformance.reference.policy import (
+    Condition,
+    Policy,
+    evolve,
+    with_oauth,
+    with_proof,
+    with_schema,
+    with_shape,
+)
 from conformance.reference.registry import fault
 
 _TOKEN = ("exchangeOAuthToken",)
@@ -37,7 +45,7 @@ def _verifier_schema(policy: Policy, *, required: bool) -> Policy:
     properties = {**schema["properties"], "codeVerifier": {"type": "string"}}
     names = [name for name in schema["required"] if required or name != "codeVerifier"]
     changed_schema = {**schema, "properties": properties, "required": names}
-    return with_reading(policy, schemas={**policy.reading.schemas, "exchangeOAuthToken": changed_schema})
+    return with_schema(policy, "exchangeOAuthToken", changed_schema)
 
 
 @fault("F137", requirement="OA-2", title="verifier never checked", operations=_TOKEN)
@@ -242,5 +250,5 @@ def verifier_of_another_type(policy: Policy) -> Policy:
     known = schema["properties"]["codeVerifier"]
     other_type = {"not": {"type": ["string", "null"]}}
     properties = {**schema["properties"], "codeVerifier": {"anyOf": [known, other_type]}}
-    schemas = {**policy.reading.schemas, "exchangeOAuthToken": {**schema, "properties": properties}}
-    return with_oauth(with_reading(policy, schemas=schemas), grant={**policy.oauth.grant, "verifier": verifier})
+    policy_of_any_type = with_schema(policy, "exchangeOAuthToken", {**schema, "properties": properties})
+    return with_oauth(policy_of_any_type, grant={**policy.oauth.grant, "verifier": verifier})

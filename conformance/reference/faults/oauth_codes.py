@@ -10,7 +10,7 @@ from typing import Any
 from conformance.reference.call import Answer, Call, JsonObject, Refusal
 from conformance.reference.oauth import bad_grant
 from conformance.reference.oauth import digest as code_digest
-from conformance.reference.policy import Handler, Policy, with_idempotency, with_oauth, with_reading
+from conformance.reference.policy import Handler, Policy, with_idempotency, with_oauth, with_schema
 from conformance.reference.registry import fault
 
 _EXCHANGE = "exchangeOAuthToken"
@@ -26,8 +26,7 @@ def _with_verifier(policy: Policy, **bounds: Any) -> Policy:
     """With further bounds of the verifier in the request's schema."""
     schema = policy.reading.schemas[_EXCHANGE]
     verifier = {**schema["properties"]["codeVerifier"], **bounds}
-    changed = {**schema, "properties": {**schema["properties"], "codeVerifier": verifier}}
-    return with_reading(policy, schemas={**policy.reading.schemas, _EXCHANGE: changed})
+    return with_schema(policy, _EXCHANGE, {**schema, "properties": {**schema["properties"], "codeVerifier": verifier}})
 
 
 @fault(
@@ -206,7 +205,7 @@ def code_without_challenge(policy: Policy) -> Policy:
     grant, schema = policy.oauth.grant, policy.reading.schemas[_EXCHANGE]
     conditions = {name: _where_challenged(grant[name]) for name in ("s256", "verifier")}
     required = [name for name in schema["required"] if name != "codeVerifier"]
-    policy = with_reading(policy, schemas={**policy.reading.schemas, _EXCHANGE: {**schema, "required": required}})
+    policy = with_schema(policy, _EXCHANGE, {**schema, "required": required})
     return _with_grant(policy, **conditions)
 
 

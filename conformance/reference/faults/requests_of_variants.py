@@ -12,7 +12,16 @@ from conformance.reference.faults import effects as late_effects
 from conformance.reference.hosted import ticket_digest
 from conformance.reference.keys import CALLERS
 from conformance.reference.pipeline import media_type
-from conformance.reference.policy import Handler, Policy, Schema, evolve, with_handler, with_reading, with_status
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    Schema,
+    evolve,
+    with_handler,
+    with_reading,
+    with_schema,
+    with_status,
+)
 from conformance.reference.registry import fault
 from conformance.reference.tables import objects
 from conformance.reference.variants.order import holder_in_any_case
@@ -143,7 +152,7 @@ def open_within(policy: Policy) -> Policy:
     seeded_in="D21",
 )
 def patch_is_open(policy: Policy) -> Policy:
-    return with_reading(policy, schemas={**policy.reading.schemas, _PATCH: _open(policy.reading.schemas[_PATCH])})
+    return with_schema(policy, _PATCH, _open(policy.reading.schemas[_PATCH]))
 
 
 @fault(

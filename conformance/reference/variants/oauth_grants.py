@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from conformance.reference import schemas
-from conformance.reference.call import Answer, Call, JsonObject, JsonValue, success
+from conformance.reference.call import Answer, Call, JsonObject, JsonValue
 from conformance.reference.dpop import Proof, bad_proof
-from conformance.reference.oauth import bad_grant, remember_proof
+from conformance.reference.oauth import bad_grant, further_token, remember_proof
 from conformance.reference.policy import (
     Handler,
     Policy,
@@ -22,10 +22,11 @@ from conformance.reference.policy import (
     with_oauth,
     with_proof,
     with_reading,
+    with_schema,
     with_status,
 )
 from conformance.reference.registry import variant
-from conformance.reference.variants.oauth import NONCE_S
+from conformance.reference.variants.oauth import nonce_demanded
 
 _EXCHANGE = "exchangeOAuthToken"
 _REFRESH = "rt-of-the-test-user"
@@ -40,7 +41,7 @@ _REFRESH = "rt-of-the-test-user"
 def strict_verifiers(policy: Policy) -> Policy:
     members = {**schemas.TOKEN["properties"], "codeVerifier": schemas.text(43, 128, "^[A-Za-z0-9_-]+$")}
     strict = schemas.obj(tuple(schemas.TOKEN["required"]), **members)
-    return with_reading(policy, schemas={**policy.reading.schemas, _EXCHANGE: strict})
+    return with_schema(policy, _EXCHANGE, strict)
 
 
 @variant(
@@ -94,15 +95,12 @@ def _encode(part: JsonObject) -> str:
 def age_by_nonce(policy: Policy) -> Policy:
     """RFC 9449 section 4.3, item 11: by either the iat claim or a server managed timestamp via the nonce claim."""
 
-    def nonce(call: Call) -> str:
-        return call.keys.sign(f"nonce:{int(call.now // NONCE_S)}")[:32]
-
     def has_claims(_call: Call, proof: Proof) -> None:
         texts = [proof.claims.get(name) for name in ("jti", "htm", "htu")]
         if "iat" not in proof.claims or not all(isinstance(text, str) and text for text in texts):
             raise bad_proof("A required claim is missing.")
 
-    policy = with_status(with_oauth(policy, nonce=nonce), "use_dpop_nonce", 400)
+    policy = nonce_demanded(policy)
     return with_proof(policy, claims=has_claims, fresh=lambda _call, _proof: None)
 
 
@@ -148,7 +146,7 @@ def refresh_grants(policy: Policy) -> Policy:
                 raise bad_grant("There is no such refresh token.")
             assert call.proof is not None
             remember_proof(call, db, call.proof)
-            return success(call.policy.oauth.issue(call, {}), headers=call.policy.oauth.headers)
+            return further_token(call)
 
         return refresh
 

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.reference.call import Call, JsonObject, JsonValue, Refusal, Reply
 from conformance.reference.json_reader import read_text
 from conformance.reference.pipeline import media_type
-from conformance.reference.policy import Policy, Schema, evolve, with_reading, with_search, with_wire
+from conformance.reference.policy import Policy, Schema, evolve, with_reading, with_schema, with_search, with_wire
 from conformance.reference.registry import variant
 
 
@@ -273,9 +273,8 @@ def endpoints_of_two_members(policy: Policy) -> Policy:
     profile={"schemas": {"names": {"PublicWebhookCreateRequest": "WideWebhookCreateRequest"}}},
 )
 def wide_integers(policy: Policy) -> Policy:
-    schemas = dict(policy.reading.schemas)
-    create = schemas["createInstallationWebhook"]
+    create = policy.reading.schemas["createInstallationWebhook"]
     metadata = create["properties"]["metadata"]
     members = {**metadata["properties"], "priority": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}}
     properties = {**create["properties"], "metadata": {**metadata, "properties": members}}
-    return with_reading(policy, schemas={**schemas, "createInstallationWebhook": {**create, "properties": properties}})
+    return with_schema(policy, "createInstallationWebhook", {**create, "properties": properties})

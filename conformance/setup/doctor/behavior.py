@@ -13,11 +13,10 @@ from conformance.checks.support.context import Runtime
 from conformance.checks.support.equal_calls import may_be_replay
 from conformance.checks.support.search_pages import cursor_of, send_cursor
 from conformance.checks.support.sign_watch import pauses
-from conformance.checks.support.signals import Signal
+from conformance.checks.support.signals import OBSTACLES, Signal
 from conformance.checks.support.transitions import distinguishing_operation, into_conflict
-from conformance.client.fixtures import Members, NotSent
+from conformance.client.fixtures import Members
 from conformance.client.request import Request
-from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.client.send_errors import LimitPersists
 from conformance.contract import Operation
@@ -185,7 +184,7 @@ async def _switch_fact(case: Case, key: str, call: HttpCall, observe: Callable[[
         return wrong(key, error.message, "correct the call")
     try:
         return await observe(case, key)
-    except (Signal, MissingFact, NotSent, FixtureError, LimitPersists) as error:
+    except (Signal, *OBSTACLES, LimitPersists) as error:
         return unsure(key, f"the call is answered; {error}")
 
 
@@ -229,7 +228,7 @@ async def _attempt(key: str, trial: Coroutine[Any, Any, Fact | None]) -> Fact | 
     """The result of a trial; where it cannot be made, that is a fact as well."""
     try:
         return await trial
-    except (Signal, MissingFact, NotSent, FixtureError) as error:
+    except (Signal, *OBSTACLES) as error:
         return unsure(key, str(error))
 
 

@@ -10,12 +10,9 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
 from conformance.checks.support.oauth_exchange import CODE_AGE, makes_codes_on_demand, seconds_of, takes_code_age
 from conformance.checks.support.replays import are_alike, fix_proof_id
-from conformance.checks.support.signals import Signal
-from conformance.client.fixtures import NotSent
-from conformance.client.request_builder import MissingFact
+from conformance.checks.support.signals import OBSTACLES, Signal
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
-from conformance.core.errors import FixtureError
 from conformance.profile.behavior import OAuth
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 
@@ -49,7 +46,7 @@ async def lifetime_facts(runtime: Runtime, names: Collection[str]) -> list[Fact]
 async def _attempt(key: str, trial: Coroutine[Any, Any, Fact]) -> Fact:
     try:
         return await trial
-    except (Signal, MissingFact, NotSent, FixtureError) as error:
+    except (Signal, *OBSTACLES) as error:
         return unsure(key, str(error))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
 from conformance.checks.support.replays import fix_proof_id, have_equal_values
-from conformance.checks.support.signals import Inconclusive, Signal
+from conformance.checks.support.signals import OBSTACLES, Inconclusive, Signal
 from conformance.client.fixtures import NotSent
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
@@ -92,7 +92,7 @@ class OperationStages:
         case = Case(self.runtime, self._operation(_CREATE if _CREATE in proven_names else proven_names[0]))
         try:
             return [fact async for fact in self._replay_facts(case, facts)]
-        except (Signal, MissingFact, NotSent, FixtureError) as error:
+        except (Signal, *OBSTACLES) as error:
             return [unsure("idempotency", f"{case.operation.id}: {error}")]
 
     def _operation(self, name: str) -> Operation:
@@ -179,7 +179,7 @@ class OperationStages:
         pointers = [path for path in pointers if path]
         try:
             answer = await self._complete_answer(operation) if pointers else None
-        except (Signal, MissingFact, NotSent, FixtureError) as error:
+        except (Signal, *OBSTACLES) as error:
             return [unsure(key, str(error))]
         if answer is None:
             return []
@@ -226,7 +226,7 @@ class OperationStages:
         search = self.runtime.settings.profile.search
         try:
             answer = await self._complete_answer("searchPublicProducts")
-        except (Signal, MissingFact, NotSent, FixtureError) as error:
+        except (Signal, *OBSTACLES) as error:
             return [unsure("search", str(error))]
         if answer is None or not isinstance(answer.data, list):
             return []

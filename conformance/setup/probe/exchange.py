@@ -13,7 +13,6 @@ from conformance.checks.support.proof_age import sent_proof
 from conformance.client.dpop import Proof, ProofKey
 from conformance.client.request import Request
 from conformance.client.response import Answer
-from conformance.client.sender import nonce_from
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.answers import clock_offset
 from conformance.setup.probe.bodies import first_refused
@@ -123,7 +122,7 @@ async def _probe_nonce(probe: Probe) -> None:
     answer = await probe.send(request.with_proof(Proof(key, claims={"nonce": None})), "a proof without a nonce")
     if answer.ok and not probe.sender.nonce:
         probe.draft.state(("oauth", "nonce"), "never", "200 with a proof of a new key without a nonce")
-    elif answer.status in (400, 401) and nonce_from(answer):
+    elif answer.status in (400, 401) and answer.fresh_nonce:
         evidence = f"{answer.summary} and a DPoP-Nonce header with a proof of a new key without a nonce"
         probe.draft.state(("oauth", "nonce"), "required", evidence)
 
