@@ -106,7 +106,7 @@ async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: Mappin
 
 @check("OA-5", cases=ALMOST)
 async def a_redirect_uri_is_compared_as_a_whole(case: Case, change: Callable[[str], str]) -> None:
-    """A code is refused with almost the client's own redirect URI: longer, or with its path in the other case.
+    """A code is refused with almost the client's own redirect URI: longer, shorter, or with its path in the other case.
 
     The two values must be identical (RFC 6749 section 4.1.3).
     """
@@ -168,13 +168,17 @@ async def the_other_client_exchanges_its_own_code(case: Case) -> None:
         raise case.violation("the other client's own code was refused", answer, expected="200")
 
 
-@check("OA-5")
-async def a_code_of_the_other_client_belongs_to_its_redirect_uri(case: Case) -> None:
-    """A code of the other client is refused with the redirect URI of the first one (RFC 6749 section 4.1.3)."""
+_FIRST: Mapping[str, str] = {"redirect-uri": "redirect_uri", "client": "client_id"}
+"""What a code of the other client is presented with -> the fact that holds the first client's value."""
+
+
+@check("OA-5", cases=_FIRST)
+async def a_code_of_the_other_client_is_its_own(case: Case, fact: str) -> None:
+    """A code of the other client is refused with the redirect URI or the id of the first (RFC 6749 section 4.1.3)."""
     request = await arrange_for_other_client(case)
-    bad = with_member(case, request, "redirect_uri_member", partial(_replace, oauth_of(case).redirect_uri))
-    case.require_case(bad.body != request.body, "both clients have the same redirect URI")
-    control, purpose = await arrange_for_other_client(case), "another redirect URI of the other client"
+    bad = with_member(case, request, f"{fact}_member", partial(_replace, getattr(oauth_of(case), fact)))
+    case.require_case(bad.body != request.body, f"both clients have the same {fact}")
+    control, purpose = await arrange_for_other_client(case), f"the {fact} of the first client"
     await case.negative(request, bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
 
 

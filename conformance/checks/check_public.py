@@ -23,6 +23,7 @@ from conformance.checks.support.unknown_ids import has_number_alone
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
 from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
@@ -139,6 +140,24 @@ async def a_pattern_that_fits_a_slug_names_no_store(case: Case, wildcard: str) -
     answer = await case.send_with_retry(request.with_path(**patterns), "a slug with a wildcard", request)
     if answer.ok:
         _expect_404(case, answer)
+
+
+@check("PUB-3", on=tuple(_WILDCARDS))
+async def the_beginning_of_a_slug_names_no_store(case: Case) -> None:
+    """A known slug without its last character is another one: violated where it is answered with the known store.
+
+    With another answer it may be another store. Where the known one has nothing, no answer says which store it is.
+    """
+    known = await case.good_answer()
+    is_numbered = any(has_number_alone(value) for value in known.request.path.values())
+    case.require_case(not is_numbered, "of a slug that begins with a number a service may read the number alone")
+    is_long = all(len(value) > 1 for value in known.request.path.values())
+    case.require_case(is_long and known.data, "the slug has one character, or its store has nothing that is listed")
+    shorter = {name: value[:-1] for name, value in known.request.path.items()}
+    answer = await case.send_with_retry(known.request.with_path(**shorter), "a slug without its last character")
+    if answer.ok and strictjson.is_equal(answer.data, known.data):
+        message = "the beginning of a slug was answered as the store of the whole one"
+        raise case.violation(message, known, answer, expected="404")
 
 
 def _expect_404(case: Case, answer: Answer) -> None:

@@ -25,7 +25,7 @@ from conformance.core import json_pointer as pointer
 
 @check("STA-1", on="body", shares="least bodies")
 async def the_least_body_is_survived(case: Case) -> None:
-    """The required members alone, empty lists, empty texts and the smallest numbers get a declared status."""
+    """The required members alone, empty lists, empty texts, the smallest numbers and nulls get a declared status."""
     case.require_case(schema_of(case) is not None, f"the profile has no schema {case.operation.request_schema}")
     answers = await edge_answers(case).least(case)
     for description, answer in answers.items():

@@ -21,6 +21,7 @@ from conformance.checks.support.update_steps import (
     all_steps_of,
     expect_another_change,
     expect_changes,
+    expect_empty_values,
     expect_kept,
     need_partial_update,
     need_steps,
@@ -31,6 +32,7 @@ from conformance.checks.support.update_steps import (
     switches_of,
     switches_to_put_off,
 )
+from conformance.checks.support.update_values import empty_values
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
@@ -260,6 +262,24 @@ async def updates_at_once_change_what_each_names(case: Case) -> None:
     case.require_case(answer.ok, f"a further update is answered {answer.summary}")
     await expect_changes(case, created, answer, old)
     expect_overlap(case, answers)
+
+
+@check("WH-2", on="updateInstallationWebhook")
+async def patch_takes_an_empty_value(case: Case) -> None:
+    """A warning where a PATCH names a member with an empty text, an empty list or null, and its old value stays.
+
+    Its schema allows that value, and the PATCH was answered 200: it is ignored. What the member shows then is open.
+    """
+    need_partial_update(case)
+    created, update = await create_endpoint(case)
+    values = empty_values(case, created)
+    case.require_case(values, "no member that is shown may be empty, by the schema of updates")
+    for body in (values, *({name: value} for name, value in values.items() if len(values) > 1)):
+        answer = await case.send(update.with_body(body).with_fresh_key(), "an update with empty values")
+        if answer.ok:
+            await expect_empty_values(case, created, answer)
+            return
+    case.require_case(False, "empty values are refused")
 
 
 @check("WH-2", on="updateInstallationWebhook")

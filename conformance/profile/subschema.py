@@ -50,6 +50,11 @@ class Root:
             merged = _merge(merged, layer)
         return merged
 
+    def names_null(self, part: Schema, place: str) -> bool:
+        """Whether a branch names null for that place of an instance, by `type` or `enum`."""
+        branches = self.subschemas(part, pointer.tokens(place))
+        return any("null" in _kinds(branch.get("type")) or None in branch.get("enum", ()) for branch in branches)
+
     def _resolve(self, ref: str) -> Any:
         return pointer.get(self._schema, ref[1:]) if pointer.has(self._schema, ref[1:]) else {}
 
@@ -73,6 +78,10 @@ class Root:
         if depth < 8:
             for branch in (*flat.get("oneOf", ()), *flat.get("anyOf", ())):
                 yield from self.subschemas(branch, path, depth + 1)
+
+
+def _kinds(kind: Any) -> Any:
+    return kind if isinstance(kind, list) else (kind,)
 
 
 def _count(name: str, value: Any) -> Any:

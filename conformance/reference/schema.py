@@ -6,7 +6,8 @@ Nothing is coerced: "1" is no integer, 1.0 is one (JSON Schema 2020-12, 6.1.1), 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 from conformance.reference.call import Call, JsonObject, JsonValue, Refusal
@@ -27,7 +28,7 @@ def problem(schema: Schema, value: JsonValue, at: str = "body") -> str:
     """The first problem of a value, or the empty string. Names schema members only, never request data."""
     kind = schema.get("type")
     if kind and not _is(kind, value):
-        return f"{at} must be of type {kind}."
+        return f"{at} must be of type {kind if isinstance(kind, str) else ' or '.join(kind)}."
     if "enum" in schema and value not in schema["enum"]:
         return f"{at} is not one of the allowed values."
     if isinstance(value, str):
@@ -39,11 +40,13 @@ def problem(schema: Schema, value: JsonValue, at: str = "body") -> str:
     return _number(schema, value, at)
 
 
-def _is(kind: str, value: JsonValue) -> bool:
+def _is(kind: str | Sequence[str], value: JsonValue) -> bool:
+    if not isinstance(kind, str):
+        return any(_is(name, value) for name in kind)
     if kind in ("integer", "number"):
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return number and (kind == "number" or not isinstance(value, float) or value.is_integer())
-    kinds: dict[str, type] = {"object": dict, "array": list, "string": str, "boolean": bool}
+    kinds: dict[str, type] = {"object": dict, "array": list, "string": str, "boolean": bool, "null": NoneType}
     return isinstance(value, kinds[kind])
 
 

@@ -17,10 +17,15 @@ def _with_query(uri: str) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}more=1"
 
 
+def _cut_short(path: str) -> str:
+    return path.rstrip("/")[:-1]
+
+
 ALMOST: Final[Mapping[str, Callable[[str], str]]] = {
     "path": lambda uri: f"{uri}/more",
     "query": _with_query,
     "host": lambda uri: uri.replace("://", "://other.", 1),
+    "cut-short": lambda uri: _with_other_path(urlunsplit(urlsplit(uri)._replace(query="", fragment="")), _cut_short),
     "final-slash": lambda uri: _with_other_path(uri, lambda path: f"{path}/"),
     "case-of-the-path": lambda uri: _with_other_path(uri, str.swapcase),
 }

@@ -29,6 +29,8 @@ SYNTAX: Final = {"pattern", "format", "enum", "const"}
 """Keywords that leave a text no free choice of its characters."""
 REQUIRED_ALONE: Final = "the required members alone"
 """The first of the least values."""
+NULLS: Final = "null wherever the schema names it"
+"""The last of the least values."""
 ZERO: Final = "0"
 """A text that is false in PHP, and as a number."""
 _FURTHER: Final = "furtherMember"
@@ -102,8 +104,9 @@ def least_values(
 ) -> Iterator[tuple[str, Any]]:
     """What is least in a body that fits the schema, and such a body: for each list, all texts, all numbers.
 
-    First the required members alone. A text of one character is "0", and with the smallest numbers one is that may be
-    empty. `keep` and `values` as in `values_beyond_bounds`.
+    First the required members alone, last null in place of all members for which the schema names it. A text of one
+    character is "0", and with the smallest numbers one is that may be empty. `keep` and `values` as in
+    `values_beyond_bounds`.
     """
     root = Root(schema)
     if isinstance(body, dict):
@@ -128,6 +131,24 @@ def least_values(
         elif not isinstance(value, (bool, str)) and value is not None and any("minimum" in part for part in parts):
             numbers = pointer.replace(numbers, where, _largest(parts, "minimum"))
     yield from (("the shortest texts", texts), ("the smallest numbers", numbers))
+    if (nulls := _with_nulls(root, body, schema, keep, values)) != body:
+        yield NULLS, nulls
+
+
+def _with_nulls(root: Root, body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]) -> Any:
+    names = {name for part in root.subschemas(schema, []) for name in part.get("properties", ())}
+    further = [pointer.join(name) for name in sorted(names) if isinstance(body, dict) and name not in body]
+    check = root.validator(schema)
+    for where in (*places(body), *further):
+        is_kept = any(at == where or str(at).startswith(f"{where}/") for at in keep)
+        is_gone = where not in further and not pointer.has(body, where)  # within what is null by now
+        if is_kept or is_gone or not root.names_null(schema, where):
+            continue
+        if where not in further and pointer.get(body, where) in values:
+            continue
+        changed = pointer.replace(body, where, None)
+        body = changed if check.is_valid(changed) else body
+    return body
 
 
 def _largest(parts: list[dict[str, Any]], name: str) -> Any:

@@ -161,6 +161,23 @@ async def expect_another_change(
         await expect_changes(case, created, answer, {**changed_values, **to_change}, members)
 
 
+async def expect_empty_values(case: Case, created: Answer, answer: Answer) -> None:
+    """A warning where a member has its old value after a PATCH that named it with an empty one.
+
+    A slow copy is given a moment.
+    """
+    old = {beside_kept(case, name): created.request.body[name] for name in answer.request.body}
+    for pause_s in (*PAUSES_S, 0.0):
+        stale_places = [where for where, value in old.items() if strictjson.is_equal(value_at(answer, where), value)]
+        if not stale_places:
+            return
+        if pause_s:
+            await asyncio.sleep(pause_s)
+            answer = await case.control(answer.request.with_fresh_key(), "empty values again")
+    message = f"{stale_places[0]} has its old value after a PATCH that named it with an empty one"
+    case.warn(message, created, answer, expected="another value")
+
+
 async def expect_changes(
     case: Case, created: Answer, answer: Answer, changed_values: Mapping[str, Any], members: ShownMembers | None = None
 ) -> Answer:

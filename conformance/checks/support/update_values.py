@@ -76,6 +76,24 @@ async def _other_bodies(case: Case, create: Request) -> list[Mapping[str, Any]]:
     return [body for body in bodies if isinstance(body, Mapping)]
 
 
+def empty_values(case: Case, created: Answer) -> dict[str, Any]:
+    """For members that the answer to create shows: null where the schema of updates names it, an empty text or list."""
+    schema, sent = update_schema(case), created.request.body
+    if schema is None or not isinstance(sent, Mapping):
+        return {}
+    root, found = Root(schema), dict[str, Any]()
+    check = root.validator(schema)
+    for name in updatable_names(case):
+        if not sent.get(name) or not is_shown(case, created, name):
+            continue
+        nulls = [None] if root.names_null(schema, pointer.join(name)) else []
+        empty = [type(sent[name])()] if isinstance(sent[name], (str, list)) else []
+        for value in (*nulls, *empty):
+            if name not in found and check.is_valid({name: value}):
+                found[name] = value
+    return found
+
+
 def _generated_values(name: str, value: Any, schema: Schema) -> Iterator[Any]:
     if isinstance(value, list) and len(value) > 1:
         yield value[:-1]

@@ -1,4 +1,4 @@
-"""Faults of values that stand for nothing: null, an empty text, a condition in place of a value (OA, HO-3, BODY-4)."""
+"""Faults of values that stand for nothing: null, an empty text, a condition in place of a value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from sqlalchemy import Connection
 
 from conformance.reference import hosted, objects
 from conformance.reference.call import Answer, Call, JsonObject, JsonValue, success
-from conformance.reference.policy import Handler, Policy, Schema, evolve, with_handlers, with_oauth, with_reading
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    Schema,
+    before_work,
+    evolve,
+    with_handlers,
+    with_oauth,
+    with_reading,
+)
 from conformance.reference.registry import fault
 
 _TOKEN = ("exchangeOAuthToken",)
@@ -161,3 +170,52 @@ def update_of_nothing(policy: Policy) -> Policy:
         return policy.merge(old, changes or {"description": ""})
 
     return evolve(policy, merge=merge)
+
+
+@fault(
+    "X80",
+    requirement="STA-1",
+    title="a description that is null answers 500",
+    operations=("createInstallationWebhook",),
+    source="a member that is trimmed before it is known to be a text",
+    seeded_in="V560",
+)
+def null_crashes(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> Call:
+        if "description" in call.body:
+            return evolve(call, body={**call.body, "description": call.body["description"].strip()})
+        return call
+
+    return before_work(policy, look, "createInstallationWebhook")
+
+
+def _without(policy: Policy, is_ignored: Callable[[JsonValue], bool]) -> Policy:
+    """Updates that ignore members with such a value."""
+
+    def look(call: Call, _db: Connection) -> Call:
+        return evolve(call, body={name: value for name, value in call.body.items() if not is_ignored(value)})
+
+    return before_work(policy, look, "updateInstallationWebhook")
+
+
+@fault(
+    "X81",
+    requirement="WH-2",
+    title="an update ignores members that are null",
+    operations=("updateInstallationWebhook",),
+    source="model_dump(exclude_none=True) in place of exclude_unset",
+    seeded_in="V560",
+)
+def nulls_ignored(policy: Policy) -> Policy:
+    return _without(policy, lambda value: value is None)
+
+
+@fault(
+    "X82",
+    requirement="WH-2",
+    title="an update ignores an empty text",
+    operations=("updateInstallationWebhook",),
+    source="`if body.description` in place of a test whether it is there",
+)
+def empty_texts_ignored(policy: Policy) -> Policy:
+    return _without(policy, lambda value: value == "")

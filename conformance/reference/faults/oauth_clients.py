@@ -105,3 +105,14 @@ def client_of_any_case(policy: Policy) -> Policy:
         policy.oauth.grant["client"](evolve(call, body={**call.body, "clientId": call.body["clientId"].lower()}), code)
 
     return with_oauth(policy, grant={**policy.oauth.grant, "client": check_code}, check_client=check_client)
+
+
+@fault(
+    "X84",
+    requirement="OA-5",
+    title="the first client exchanges codes of the second one",
+    operations=_TOKEN,
+    source="a client of the platform itself, which may act for every other one",
+)
+def codes_of_second(policy: Policy) -> Policy:
+    return _but_for_second(policy, "client")

@@ -268,6 +268,15 @@ def redirect_uri_by_prefix(policy: Policy) -> Policy:
     return _with_grant(policy, redirect_uri=redirect_uri)
 
 
+@off("X83", "OA-5", "a beginning of the code's redirect URI is accepted", "a comparison by prefix, the other way round")
+def beginning_of_redirect_uri(policy: Policy) -> Policy:
+    def redirect_uri(call: Call, code: Mapping[str, Any]) -> None:
+        if not code["redirect_uri"].startswith(call.body["redirectUri"] or "x"):
+            raise bad_grant("The authorization code is not valid.")
+
+    return _with_grant(policy, redirect_uri=redirect_uri)
+
+
 @off("F384", "OA-5", "a redirect URI of another client is accepted", "one list of redirect URIs for all clients")
 def redirect_uri_of_anyone(policy: Policy) -> Policy:
     def redirect_uri(call: Call, code: Mapping[str, Any]) -> None:

@@ -63,3 +63,18 @@ def slug_by_pattern(policy: Policy) -> Policy:
         return replace(call, path={"slug": found[0]}) if found else None
 
     return before_work(policy, look, _CATEGORIES, _PRODUCTS)
+
+
+@fault(
+    "X85",
+    requirement="PUB-3",
+    title="the beginning of a slug names the first store whose slug begins so",
+    operations=(_CATEGORIES, _PRODUCTS),
+    source="LIKE with a wildcard behind the slug, or a search by prefix",
+)
+def slug_by_prefix(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> Call | None:
+        found = [name for name in policy.search.stock.merchants if name.startswith(call.path["slug"])]
+        return replace(call, path={"slug": found[0]}) if found else None
+
+    return before_work(policy, look, _CATEGORIES, _PRODUCTS)

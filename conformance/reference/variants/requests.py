@@ -7,10 +7,21 @@ import re
 import sys
 from typing import Any
 
+from sqlalchemy import Connection
+
 from conformance.reference.call import Call, JsonObject, JsonValue, Refusal, Reply
 from conformance.reference.json_reader import read_text
 from conformance.reference.pipeline import media_type
-from conformance.reference.policy import Policy, Schema, evolve, with_reading, with_schema, with_search, with_wire
+from conformance.reference.policy import (
+    Policy,
+    Schema,
+    before_work,
+    evolve,
+    with_reading,
+    with_schema,
+    with_search,
+    with_wire,
+)
 from conformance.reference.registry import variant
 
 
@@ -278,3 +289,35 @@ def wide_integers(policy: Policy) -> Policy:
     members = {**metadata["properties"], "priority": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}}
     properties = {**create["properties"], "metadata": {**metadata, "properties": members}}
     return with_schema(policy, "createInstallationWebhook", {**create, "properties": properties})
+
+
+_DEFAULTS: JsonObject = {"description": "", "active": True, "metadata": {}}
+
+
+def _nullable(schema: Schema) -> Schema:
+    members = schema["properties"]
+    nullable = {name: {**members[name], "type": [members[name]["type"], "null"]} for name in _DEFAULTS}
+    return {**schema, "properties": {**members, **nullable}}
+
+
+@variant(
+    "V560",
+    requirement="WH-2",
+    title="null stands for the default of a member, as its schema says",
+    profile={
+        "schemas": {
+            "names": {
+                "PublicWebhookCreateRequest": "NullableWebhookCreateRequest",
+                "PublicWebhookUpdateRequest": "NullableWebhookUpdateRequest",
+            }
+        }
+    },
+)
+def nullable_members(policy: Policy) -> Policy:
+    def with_defaults(call: Call, _db: Connection) -> Call:
+        defaults = {name: _DEFAULTS[name] for name, value in call.body.items() if value is None and name in _DEFAULTS}
+        return evolve(call, body={**call.body, **defaults})
+
+    for operation in ("createInstallationWebhook", "updateInstallationWebhook"):
+        policy = with_schema(policy, operation, _nullable(policy.reading.schemas[operation]))
+    return before_work(policy, with_defaults, "createInstallationWebhook", "updateInstallationWebhook")

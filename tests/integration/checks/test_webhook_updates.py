@@ -14,6 +14,7 @@ from conformance.checks.check_webhooks import (
     endpoints_that_are_created_at_once_have_ids_of_their_own,
     patch_changes_what_it_names,
     patch_keeps_a_switch_as_it_was_set,
+    patch_takes_an_empty_value,
     updates_at_once_change_what_each_names,
 )
 from conformance.core.outcomes import Outcome
@@ -313,3 +314,75 @@ def test_a_list_is_replaced(judged: Any, answer: Any, merge: Merge, outcome: Out
     check = a_list_is_what_patch_names_whatever_it_was_before
     result, _ = judged(_target(answer, merge), check, UPDATE, **_short_facts())
     assert result.outcome is outcome, result
+
+
+def _ignoring(*values: Any) -> Merge:
+    return lambda old, changes: {**old, **{name: value for name, value in changes.items() if value not in values}}
+
+
+_FREE = {"type": "string", "minLength": 0}
+NULLABLE = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "null"}]}
+
+
+@pytest.mark.parametrize(
+    ("label", "merge", "refused", "outcome"),
+    [
+        (_FREE, _plain, (), Outcome.PASSED),
+        (_FREE, lambda old, changes: {**old, **changes, "label": "none"}, (), Outcome.PASSED),
+        (_FREE, _ignoring(""), (), Outcome.WARNED),
+        (_FREE, _ignoring(None), (), Outcome.PASSED),
+        (NULLABLE, _plain, (), Outcome.PASSED),
+        (NULLABLE, _ignoring(None), (), Outcome.WARNED),
+        (_FREE, _ignoring(""), ({"label", "tags"},), Outcome.WARNED),
+        (_FREE, _ignoring(""), ({"label", "tags"}, {"label"}), Outcome.PASSED),
+        (_FREE, _ignoring(""), ({"label", "tags"}, {"label"}, {"tags"}), Outcome.INAPPLICABLE),
+        ({"type": "string", "minLength": 1}, _ignoring([]), (), Outcome.WARNED),
+    ],
+    ids=[
+        "a text",
+        "a default in its place",
+        "a text that is ignored",
+        "null that is not named",
+        "null",
+        "null that is ignored",
+        "both refused together",
+        "the text refused",
+        "all refused",
+        "a list that is ignored",
+    ],
+)
+def test_an_update_with_an_empty_value_is_not_ignored(
+    judged: Any, answer: Any, label: Any, merge: Merge, refused: tuple[set[str], ...], outcome: Outcome
+) -> None:
+    """What the member shows afterwards is open, but for its old value; a refusal says nothing."""
+    target = _target(answer, merge)
+
+    def script(arrived: Any) -> bytes:
+        if arrived.method == "PATCH" and arrived.json.keys() in refused:
+            return bytes(answer(400, {"error": "no"}))
+        return bytes(target(arrived))
+
+    members = {"label": label, "tags": {"type": "array", "items": {"type": "string"}}}
+    facts = _facts(schemas=Schemas(by_name={UPDATE.request_schema: {"type": "object", "properties": members}}))
+    create = {"url": "https://example.com/{unique}", "label": "first", "tags": ["a"]}
+    facts["operations"] = {**facts["operations"], CREATE.id: OperationFacts(body=create)}
+    result, _ = judged(script, patch_takes_an_empty_value, UPDATE, **facts)
+    assert result.outcome is outcome, result
+
+
+def test_an_empty_value_shows_in_a_slow_copy_some_time_later(judged: Any, answer: Any) -> None:
+    members = {"label": _FREE}
+    facts = _facts(schemas=Schemas(by_name={UPDATE.request_schema: {"type": "object", "properties": members}}))
+    target = _target(answer, _plain)
+    looks = 0
+
+    def script(arrived: Any) -> bytes:
+        nonlocal looks
+        after = bytes(target(arrived))
+        looks += arrived.method == "PATCH"
+        if arrived.method == "PATCH" and looks < 3:
+            return bytes(answer(200, {"data": {"id": "new-1", "label": "first"}}))
+        return after
+
+    result, _ = judged(script, patch_takes_an_empty_value, UPDATE, **facts)
+    assert result.outcome is Outcome.PASSED, result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.checks.support.redirect_uris import EQUIVALENT
+from conformance.checks.support.redirect_uris import ALMOST, EQUIVALENT
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,18 @@ from conformance.checks.support.redirect_uris import EQUIVALENT
 def test_an_equivalent_redirect_uri(name: str, uri: str, other: str) -> None:
     """The same one where it has no other spelling of that kind."""
     assert EQUIVALENT[name](uri) == other
+
+
+@pytest.mark.parametrize(
+    ("uri", "other"),
+    [
+        ("https://client.example/back", "https://client.example/bac"),
+        ("https://client.example/back/?a=1#b", "https://client.example/bac"),
+        ("https://client.example/b", "https://client.example/"),
+        ("https://client.example/", "https://client.example/"),
+        ("https://client.example", "https://client.example"),
+    ],
+)
+def test_a_redirect_uri_that_is_cut_short(uri: str, other: str) -> None:
+    """The same one where it has no path."""
+    assert ALMOST["cut-short"](uri) == other

@@ -1,4 +1,4 @@
-"""A slug is no pattern (PUB-3), and the products of a store are judged by what the search says of them (PUB-4)."""
+"""A slug is no pattern and no prefix (PUB-3); what the search says of the products of a store judges them (PUB-4)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from conformance.checks.check_public import a_pattern_that_fits_a_slug_names_no_store as no_store
-from conformance.checks.check_public import the_products_of_a_store_are_its_own
+from conformance.checks.check_public import the_beginning_of_a_slug_names_no_store, the_products_of_a_store_are_its_own
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Search
 from conformance.profile.resources import OperationFacts
@@ -89,3 +89,39 @@ def test_a_wildcard_in_a_slug_stands_for_itself(
     facts = {**FACTS, "operations": {PRODUCTS.id: OperationFacts(path={"slug": slug})}}
     result, _ = judged(script, partial(no_store, wildcard=wildcard), PRODUCTS, **facts)
     assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(
+    ("outcome", "slug", "status", "data"),
+    [
+        (Outcome.PASSED, "acme", 404, None),
+        (Outcome.PASSED, "acme", 400, None),
+        (Outcome.PASSED, "acme", 200, []),
+        (Outcome.PASSED, "acme", 200, [OTHER]),
+        (Outcome.FAILED, "acme", 200, [OWN]),
+        (Outcome.INAPPLICABLE, "17-acme", 200, [OWN]),
+        (Outcome.INAPPLICABLE, "a", 200, [OWN]),
+    ],
+    ids=["unknown", "no slug", "empty", "another store", "prefix", "number", "short"],
+)
+def test_the_beginning_of_a_slug_is_another_one(
+    judged: Any, answer: Any, outcome: Outcome, slug: str, status: int, data: Any
+) -> None:
+    """It may be the slug of another store, which has other products."""
+
+    def script(arrived: Any) -> bytes:
+        if arrived.target.split("/")[-2] == slug:
+            return bytes(answer(200, {"data": [OWN]}))
+        assert arrived.target.split("/")[-2] == slug[:-1]
+        return bytes(answer(status, {"error": "no"} if data is None else {"data": data}))
+
+    facts = {**FACTS, "operations": {PRODUCTS.id: OperationFacts(path={"slug": slug})}}
+    result, _ = judged(script, the_beginning_of_a_slug_names_no_store, PRODUCTS, **facts)
+    assert result.outcome is outcome, result
+
+
+def test_a_store_without_products_is_not_told_apart(judged: Any, answer: Any) -> None:
+    result, _ = judged(
+        lambda _arrived: bytes(answer(200, {"data": []})), the_beginning_of_a_slug_names_no_store, PRODUCTS, **FACTS
+    )
+    assert result.outcome is Outcome.INAPPLICABLE, result

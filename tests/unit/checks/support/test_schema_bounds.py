@@ -202,6 +202,29 @@ def test_a_text_of_one_character_is_least_as_0() -> None:
     assert found["the smallest numbers"] == {"one": "ab", "none": "0", "code": "x"}
 
 
+def test_null_is_where_the_schema_names_it() -> None:
+    """In members that the body has and in others, if the whole fits; not where a value is fixed or from a fixture."""
+    nullable = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    schema = {
+        "properties": {
+            "note": nullable,
+            "code": {"type": ["string", "null"]},
+            "size": {"enum": ["s", None]},
+            "free": {},
+            "strict": {"type": "string"},
+            "whole": {"type": ["object", "null"], "properties": {"id": nullable}},
+            "absent": nullable,
+        }
+    }
+    body = {"note": "a", "code": "b", "size": "s", "free": "c", "strict": "d", "whole": {"id": "e"}}
+    found = dict(least_values(body, schema, (), ()))
+    nulls = {**body, "note": None, "code": None, "size": None, "whole": None, "absent": None}
+    assert found["null wherever the schema names it"] == nulls
+    found = dict(least_values(body, schema, ("/code", "/whole/id"), ("a",)))
+    assert found["null wherever the schema names it"] == {**body, "size": None, "absent": None}
+    assert "null wherever the schema names it" not in dict(least_values({"a": 1}, {"properties": {"a": {}}}, (), ()))
+
+
 def test_the_longest_texts_are_the_free_ones() -> None:
     """With their length; not those of an enum, and not those that must not change."""
     assert list(longest_texts(BODY, SCHEMA, (), ())) == [("/reason", 30), ("/tags/0", 5), ("/huge", 5_000_000)]
