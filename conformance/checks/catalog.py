@@ -115,10 +115,18 @@ def _fact(fact: FactDocumentation) -> Iterator[str]:
     yield f"  required      {'yes' if fact.required else 'no'}"
     yield "  excluded      " + ('with none = "the reason" in its place' if fact.excludable else "it cannot be")
     yield f"  overridden    {fact.limit or 'by no option'}"
-    yield f"  placeholders  {'filled in during a run' if fact.placeholders else '{var.NAME} and {env.NAME} only'}"
+    yield f"  placeholders  {_placeholders(fact)}"
     if fact.facts:
         yield f"  facts         {', '.join(fact.facts)}"
     yield f"  requirements  {_requirements_of(fact.key)}"
+
+
+def _placeholders(fact: FactDocumentation) -> str:
+    if fact.placeholders:
+        return "filled in during a run"
+    return (
+        "filled in during a run, in some of its facts" if fact.inner_placeholders else "{var.NAME} and {env.NAME} only"
+    )
 
 
 def _requirements_of(key: str) -> str:

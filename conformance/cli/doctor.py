@@ -27,7 +27,7 @@ def doctor(spend: bool, as_json: bool, **parameters: Any) -> None:
     """Prove the facts of a profile before a run: one line each, wrong ones first, with advice.
 
     Sends up to a few hundred requests. Ends with the checks that would be unstated, by the profile key that
-    would enable them.
+    would enable them. A stated fact that no line names was not tried: the checks of a run judge it.
 
     Exits 0 if no fact is wrong, 2 if one is, 3 if a limit, a gateway or the deadline kept some from being proven, 4 if
     the target cannot be reached.

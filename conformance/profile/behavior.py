@@ -318,7 +318,7 @@ class RateLimit:
     limit: Annotated[Count | None, fact("Number of requests accepted in `window_s`.")] = None
     window_s: Annotated[Positive | None, fact("The length of the window, in seconds.")] = None
     tolerance: Annotated[Factor, fact("Factor over `limit`: windows overlap, processes count separately.")] = 2.0
-    per: Annotated[CountedBy, fact("What is counted separately.")] = ""
+    per: Annotated[CountedBy, fact("Counted separately. By key or installation, keyless calls may be free.")] = ""
     """Empty where not stated."""
     retry_after: Annotated[bool | None, fact("Whether a 429 says in Retry-After when requests are accepted.")] = None
     recovery_s: Annotated[Seconds | None, fact("Maximum time until requests are accepted again, in seconds.")] = None
@@ -376,7 +376,7 @@ class OAuth:
     code_lifetime_s: Annotated[Positive | None, fact("How long a code can be exchanged, in seconds.")] = None
     failure_burns_code: Annotated[
         FailureBurns | None,
-        fact("A failed exchange, such as one with a wrong verifier, uses it up; or what must be wrong for that."),
+        fact("A failed exchange uses it up; or a list of what must be wrong for that, which leaves others open."),
     ] = None
     status: Annotated[ExchangeStatuses, fact("The status of each failure.")] = field(default_factory=ExchangeStatuses)
     code_verifier: Annotated[MemberPointer, fact("In the request's body.")] = ""

@@ -30,6 +30,8 @@ class FactDocumentation:
     """The option that overrides it for one run; empty without one."""
     placeholders: bool
     """Whether it may hold placeholders that are filled in during a run, besides {var.NAME} and {env.NAME}."""
+    inner_placeholders: bool
+    """Whether a fact within it may."""
     facts: tuple[str, ...]
     """The names of the facts of a table."""
 
@@ -76,7 +78,12 @@ def _members(path: tuple[str, ...], parent: Mapping[str, Any]) -> Iterator[FactD
     for name in (*parent.get("properties", {}), *wildcard):
         declared = member_schema(parent, name)
         yield _documentation(".".join((*path, name)), name, declared, parent)
-        yield from _members((*path, name), member_schema(declared, 0) if "items" in declared else declared)
+        yield from _members((*path, name), _inner(declared))
+
+
+def _inner(declared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a table, or each table of an array, holds."""
+    return member_schema(declared, 0) if "items" in declared else declared
 
 
 def _documentation(key: str, name: str, declared: Mapping[str, Any], parent: Mapping[str, Any]) -> FactDocumentation:
@@ -90,5 +97,6 @@ def _documentation(key: str, name: str, declared: Mapping[str, Any], parent: Map
         excludable=bool(declared.get("x-excludable")),
         limit=f"--limit {name}=VALUE" if key == f"limits.{name}" else "",
         placeholders="run" in (declared.get("x-placeholders"), declared.get("items", {}).get("x-placeholders")),
+        inner_placeholders=any(fact.placeholders for fact in _members((), _inner(declared))),
         facts=tuple(declared.get("properties", {})),
     )

@@ -15,15 +15,14 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from conformance.contract import Contract
-from conformance.core.model import REFUSAL_STATUSES
 from conformance.profile.behavior import scheme_of
 from conformance.profile.names import fixture_problems, placeholder_problems
 from conformance.profile.patterns import pattern_trouble
 from conformance.profile.render import ANSWER, MalformedPlaceholder, placeholders
-from conformance.profile.resources import FOREIGN
 from conformance.profile.schema import facts_schema, walk
 from conformance.profile.source import Key, Problem, nearest
 from conformance.profile.structure import as_list
+from conformance.profile.transitions import transition_problems
 from conformance.profile.waivers import waiver_problems
 
 _LISTS: Final = (("answers", "fresh_headers"), ("bodies", "media_types"), ("search", "locales"), ("search", "markets"))
@@ -54,7 +53,7 @@ def rule_problems(document: Document, *, directory: Path, contract: Contract) ->
     yield from _search(document, contract)
     yield from _rate_limit(document)
     yield from _oauth(document)
-    yield from _transitions(document)
+    yield from transition_problems(document)
     yield from _effects(document, contract)
     yield from _cleanup(document)
     yield from waiver_problems(document)
@@ -290,34 +289,6 @@ def _oauth(document: Document) -> Iterator[Problem]:
     for name in ("client_id", "redirect_uri"):
         if table.get(name) and table.get(f"other_{name}") == table[name]:
             yield Problem(("oauth", f"other_{name}"), f"is the same as {name}", "state another one, or leave it out")
-
-
-def _transitions(document: Document) -> Iterator[Problem]:
-    for index, table in enumerate(document.get("transitions", ())):
-        key: Key = ("transitions", index)
-        status = table.get("status", 409)
-        if status not in REFUSAL_STATUSES:
-            yield Problem((*key, "status"), f"{status} is no declared status of a refusal", "400, 401, 403, 404 or 409")
-        if "status" in table and "leads_to" in table:
-            yield Problem((*key, "status"), "is stated beside leads_to: an allowed operation is answered 200")
-        states = [f"{k}.{s}" for k, kind in document.get("fixtures", {}).items() for s in kind]
-        foreign = {
-            f"{k}.{s}"
-            for k, kind in document.get("fixtures", {}).items()
-            for s in kind
-            if s == FOREIGN or kind[s].get("foreign")
-        }
-        for member in ("fixture", "leads_to"):
-            name = table.get(member)
-            if name is None:
-                continue
-            if name not in states:
-                hint = nearest(name, states) or "add it to [fixtures]"
-                yield Problem((*key, member), f"unknown fixture {name}", hint)
-            elif name in foreign:
-                yield Problem((*key, member), f"{name} belongs to another installation")
-            elif name.partition(".")[0] != table["fixture"].partition(".")[0]:
-                yield Problem((*key, member), f"{name} is of another kind than {table['fixture']}")
 
 
 def _signs(document: Document) -> Iterator[tuple[str, Key, Mapping[str, Any]]]:
