@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.certainty import is_certain
@@ -62,14 +63,19 @@ async def read_shared_whole(case: Case, request: Request) -> list[Answer]:
 
 
 def ids_of_values(case: Case, whole: Sequence[Answer], filters: Mapping[str, str]) -> set[str]:
-    """The ids of the items that have all these values."""
+    """The ids of the items that have exactly all these values; one that is a number is a text in a query."""
     places = {getattr(case.profile.search, f"item_{name}"): value for name, value in filters.items()}
     return {
         item_id
         for page in whole
         for item, item_id in zip(items_of(page), item_ids(case, page), strict=True)
-        if all(pointer.has(item, place) and pointer.get(item, place) == value for place, value in places.items())
+        if all(pointer.has(item, place) and _query_text(item, place) == value for place, value in places.items())
     }
+
+
+def _query_text(item: Any, place: str) -> Any:
+    value = pointer.get(item, place)
+    return str(value) if type(value) is int else value
 
 
 async def expect_values_on_every_page(case: Case, pages: Sequence[Answer], filters: Mapping[str, str]) -> None:

@@ -163,6 +163,23 @@ def test_a_later_page_holds_the_value_of_the_filter_too(judged: Any, answer: Any
     assert result.outcome is outcome, result
 
 
+@pytest.mark.parametrize(("outcome", "lost"), [(Outcome.PASSED, 0), (Outcome.FAILED, 1)])
+def test_a_filter_by_a_number_loses_no_item(judged: Any, answer: Any, outcome: Outcome, lost: int) -> None:
+    """An id of a category that is a number in an item is a text in the query."""
+    catalogue = [{"id": f"p{number:03}", "category": 17 + number % 3} for number in range(30)]
+
+    def script(arrived: Any) -> bytes:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(arrived.target).query).items()}
+        page, size = int(query["page"]), int(query["pageSize"])
+        items = [item for item in catalogue if str(item["category"]) == query.get("category", str(item["category"]))]
+        items = items[lost:] if "category" in query else items
+        return bytes(answer(200, {"data": items[(page - 1) * size : page * size]}))
+
+    law = partial(a_filtered_whole_holds_every_item_of_its_value, names=("category",))
+    result, _ = judged(script, law, SEARCH, search=dataclasses.replace(STATED, category="17"))
+    assert result.outcome is outcome, result
+
+
 ALL_ITEMS = [
     {"id": f"p{n:03}", "category": ("shoes", "mugs", "lamps")[n % 3], "merchant": ("north", "south")[n // 3 % 2]}
     for n in range(30)
