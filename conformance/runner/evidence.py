@@ -36,6 +36,8 @@ class EvidenceFile(msgspec.Struct, frozen=True):
     """How soon the order shows the faults that it was fitted on, and others."""
     operations: Mapping[str, float]
     """How often an operation alone has a fault that could be on any, in relation to the mean, which is 1."""
+    subjects: Mapping[str, float]
+    """How many faults a check of this subject finds, in relation to the mean, which is 1."""
     faults: Mapping[str, FaultEvidence]
 
 
@@ -46,6 +48,7 @@ class Evidence:
     traces: Mapping[str, Mapping[str, Trace]]
     controls: Mapping[str, frozenset[str]]
     operations: Mapping[str, float]
+    subjects: Mapping[str, float]
 
     @classmethod
     def from_file(cls, content: EvidenceFile) -> Evidence:
@@ -56,7 +59,8 @@ class Evidence:
                 traces[check][fault] = trace
             for operation in found.controls:
                 controls[operation].add(fault)
-        return cls(traces, {operation: frozenset(faults) for operation, faults in controls.items()}, content.operations)
+        by_control = {operation: frozenset(faults) for operation, faults in controls.items()}
+        return cls(traces, by_control, content.operations, content.subjects)
 
 
 @cache

@@ -138,6 +138,19 @@ def test_the_folds_judge_each_fault_once_with_an_order_that_does_not_know_it() -
     assert all(not set(fitted) & set(judged) and set(fitted) | set(judged) == set(names) for fitted, judged in parts)
 
 
+def test_a_subject_whose_checks_find_more_has_a_greater_share() -> None:
+    """A fault that checks of two subjects find is divided among them; what nothing found has less than the mean."""
+    finders = {one.check.subject: one.id for one in everything()}
+    one, other, third = sorted(finders)[:3]
+    found = {f"F{number}": frozenset({finders[one]}) for number in range(40)}
+    found |= {f"X{number}": frozenset({finders[one], finders[other]}) for number in range(40)}
+    subjects = fit_order.evidence(found, everything()).subjects
+    assert subjects.keys() == finders.keys()
+    assert subjects[one] > subjects[other] > 1 > subjects[third]
+    empty = fit_order.evidence({}, everything()).subjects
+    assert set(empty.values()) == {1.0}
+
+
 def test_requests_are_counted_until_the_first_instance_that_shows_the_fault() -> None:
     """With the proofs of controls before it; none where no instance of the order shows it."""
     order = ordering.sort_by_priority(everything())[:40]
