@@ -157,9 +157,9 @@ class Walker:
 
         After another successful call only its status counts: a replay may show the present state.
         """
-        if not self.calls:
+        if not (writes := self._successful_writes):
             return
-        name, first = self.calls[index % len(self.calls)]
+        name, first = writes[index % len(writes)]
         is_latest = first is self.calls[-1][1]
         repeat = await replay(self.case, first.request, "walk: replay")
         self.log.append(f"{name} replayed {repeat.status}")
@@ -184,9 +184,12 @@ class Walker:
         self.refused.append((len(self.calls), name, defect))
 
     async def read(self, name: str) -> None:
+        """A read that changes the state as the profile states is a call like any write."""
         answer = await self._call(name, self._members)
         self.log.append(f"{name} {answer.status}" if answer is not None else f"{name} left out")
         self.has_side_calls = True
+        if answer is not None and answer.ok and self.states.names(name):
+            self.calls.append((name, answer))
 
     async def end(self) -> None:
         """Repeats the successful calls, the oldest last, and then all writes, to detect a changed state. Twice.
@@ -194,7 +197,7 @@ class Walker:
         Then it is read, so that the invariants judge what is shown of a resource after any order of calls.
         """
         for _ in range(2):
-            calls = range(len(self.calls))
+            calls = range(len(self._successful_writes))
             for index in sorted({*calls[:2], *calls[-1:]}, reverse=True):
                 await self.replay(index)
             for name in self.model.writes:
@@ -260,6 +263,10 @@ class Walker:
             self.calls.append((name, later))
             self.log.append(f"{name} {later.status}")
         return later.ok
+
+    @property
+    def _successful_writes(self) -> list[tuple[str, Answer]]:
+        return [(name, answer) for name, answer in self.calls if name in self.model.writes]
 
     @property
     def _elapsed_s(self) -> float:

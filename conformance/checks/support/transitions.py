@@ -65,6 +65,10 @@ class States:
             for index in range(len(t.after))
         }
 
+    def names(self, operation: str) -> bool:
+        """Whether an operation leads from some state to a stated one, or comes before another one."""
+        return any(operation == name for name, _ in (*self._edges, *self._passable))
+
     def normalize(self, place: Place) -> Place:
         """The place in its shortest form, by transitions that name the resulting state."""
         found = Place(place.fixture)

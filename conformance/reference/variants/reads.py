@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, update
 
 from conformance.reference.call import Answer, Call, Refusal
-from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_idempotency
+from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_idempotency, with_shape
 from conformance.reference.registry import variant
-from conformance.reference.tables import effects
+from conformance.reference.tables import effects, objects
 
 LAG_S: Final = 0.3
 _READS: Final = ("quotePublicCartCheckout", "getStorefrontOrderAfterSalesEligibility")
@@ -27,6 +27,17 @@ _WRITES: Final = (
     "consumeHostedCheckoutBrowserTicket",
     "cancelHostedCheckoutBrowser",
 )
+
+_CARTS: Final = ("checkoutPublicCart", "quotePublicCart", "revokePublicCart", "removePublicCartPromotion")
+_STEPS: Final = (
+    ("quotePublicCartCheckout", "cart.open", "cart.quoted"),
+    ("quotePublicCart", "cart.open", "cart.quoted"),
+    ("checkoutPublicCart", "cart.quoted", "cart.checked_out"),
+    ("revokePublicCart", "cart.open", "cart.revoked"),
+    ("revokePublicCart", "cart.quoted", "cart.revoked"),
+    ("removePublicCartPromotion", "cart.promoted", "cart.open"),
+)
+"""Operation, state and the state that it leads to, where a read quotes a cart."""
 
 
 def lagging(policy: Policy) -> Policy:
@@ -72,3 +83,28 @@ def lag_is_stated(policy: Policy) -> Policy:
 )
 def lag_is_not_stated(policy: Policy) -> Policy:
     return lagging(policy)
+
+
+@variant(
+    "V553",
+    requirement="CONF-1",
+    title="the read of the checkout quote quotes an open cart, as the profile states",
+    profile={
+        "transitions": [
+            *({"operation": name, "fixture": f, "leads_to": to} for name, f, to in _STEPS),
+            {"operation": "checkoutPublicCart", "fixture": "cart.open"},
+            *({"operation": name, "none": "its states are not stated"} for name in _WRITES if name not in _CARTS),
+        ]
+    },
+)
+def reads_that_quote(policy: Policy) -> Policy:
+    def shaper(call: Call, answer: Answer) -> Answer:
+        data = answer.value["data"] if answer.status == 200 else {}
+        if data.get("state") != "open" or data["totals"]["discount"]:
+            return answer
+        with call.store.write() as db:
+            is_open = (objects.c.id == call.resource, objects.c.state == "open")
+            db.execute(update(objects).where(*is_open).values(state="quoted"))
+        return evolve(answer, value={**answer.value, "data": {**data, "state": "quoted"}})
+
+    return with_shape(policy, shaper, _READS[0])

@@ -173,6 +173,7 @@ SHOWN: dict[str, tuple[Callable[[Api], Any], Any, Any]] = {
     "V334": (look.after("revokePublicCart", "quotePublicCart", "open"), 409, 400),
     "V250": (version_at_once, 2, 1),
     "V251": (version_at_once, 2, 1),
+    "V553": (look.after("quotePublicCartCheckout", "checkoutPublicCart", "open"), 409, 200),
     "V252": (challenge, 'Bearer realm="commerce"', 'Commerce-Key realm="commerce-public-interface"'),
     "V220": (look.searched(pageSize="4"), 200, 400),
     "V221": (look.searched(pageSize="4"), 200, 400),
