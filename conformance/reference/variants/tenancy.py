@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import Final
 
 from sqlalchemy import Connection
 
 from conformance.reference import objects
 from conformance.reference.call import Answer, Call, Refusal
-from conformance.reference.policy import Policy, before_work, evolve, with_shape
+from conformance.reference.pipeline import execute
+from conformance.reference.policy import Policy, Waits, before_work, evolve, with_shape, with_stage
 from conformance.reference.registry import variant
 
 _TELLS_OF_CALLER = ("getInstallationCredentialReadiness", "getApiKeyIdentity")
@@ -108,3 +110,19 @@ def deliveries_in_rows(policy: Policy) -> Policy:
         return evolve(answer, value={**answer.value, "data": {"columns": columns, "rows": rows}})
 
     return with_shape(policy, shaper, "listInstallationWebhookDeliveries")
+
+
+_READINESS_S: Final = 0.3
+
+
+@variant(
+    "V554",
+    requirement="TEN-2",
+    title="readiness takes 0.3 seconds and shows the time in seconds, the same to all keys of an installation",
+    profile={"schemas": {"names": _OPEN_SCHEMAS}},
+)
+def slow_readiness(policy: Policy) -> Policy:
+    def wait(call: Call) -> Waits | None:
+        return iter([_READINESS_S]) if call.operation == "getInstallationCredentialReadiness" else None
+
+    return with_stage(times_and_modes(policy), wait, before=execute)
