@@ -41,6 +41,7 @@ _LONG_LEASE: Final = "a key outlived its lease"
 """In the memory of a run: no further key is waited for as long."""
 _BURSTS = 4
 """At most this many bursts, until a duplicate is sent before the first answer."""
+_NO_JSON: Final = b'{"unfinished": '
 _LIMITED_PAUSE_S = 0.5
 """Seconds after a burst that got 429 only; the next request waits for the rate that the target accepts."""
 _REPLAYS = 3
@@ -173,7 +174,7 @@ async def _expect_no_wait(case: Case, request: Request) -> None:
 async def a_failed_attempt_does_not_keep_the_key_in_use(case: Case) -> None:
     """The same invalid call with the same key is refused again, and not as one that is still in progress."""
     request = await case.arrange()
-    bad = request.with_raw_body(b'{"unfinished": ')
+    bad = request.with_raw_body(_NO_JSON)
     first = await case.send(bad, "an invalid call")
     repeat = await replay(case, bad, "the same invalid call")
     if first.is_refused and first.status != 409 and repeat.status == 409:
@@ -195,6 +196,13 @@ async def _abandon(case: Case, request: Request, moment: Moment) -> bool:
     return False
 
 
+async def _invalid_call_uses_key_up(case: Case, refusal: Answer) -> bool:
+    """Whether a good call under the key of a whole body that is no JSON is refused as `refusal` was."""
+    request = await case.arrange()
+    await case.send(request.with_raw_body(_NO_JSON), "an invalid call")
+    return (await repeat(case, request, "a good call under its key")).status == refusal.status
+
+
 @check("IDEM-7", cases=_moments, rests_on=PLAIN_REPLAY)
 async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> None:
     """After a lost connection a call is repeated with its key: it settles on a 200, with one effect."""
@@ -207,6 +215,9 @@ async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> 
     if not answer.ok:
         case.runtime.memory[_LONG_LEASE] = answer.status == 409
         await case.control(await case.arrange())
+        if moment == "mid-body":
+            is_used_up = await _invalid_call_uses_key_up(case, answer)
+            case.require_case(not is_used_up, "an invalid body uses its key up, and the half of one may be such a body")
         raise case.violation(f"a call abandoned {moment} cannot be repeated", answer, expected="200")
     expect_same(case, answer, await replay(case, request))
     if oracle is not None:

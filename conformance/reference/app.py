@@ -35,7 +35,9 @@ class PublicApp:
             return
         raw_path = scope.get("raw_path") or scope["path"].encode()
         target, path = self._hub.find(raw_path)
-        body = await _read_body(receive, target.policy.reading.max_bytes)
+        body = await _read_body(
+            receive, target.policy.reading.max_bytes, takes_part=target.policy.transport.takes_part_of_body
+        )
         if body is None:
             return
         call = target.call(_request(scope, target, path, body))
@@ -77,13 +79,16 @@ def _request(scope: Scope, target: Target, path: bytes, body: bytes) -> Request:
     )
 
 
-async def _read_body(receive: Receive, limit: int) -> bytes | None:
-    """The whole body, or enough of it to see that it is too large; None where the client disconnected."""
+async def _read_body(receive: Receive, limit: int, *, takes_part: bool) -> bytes | None:
+    """The whole body, or enough of it to see that it is too large.
+
+    Where the client disconnected, the part that came, if that is taken, or None.
+    """
     parts, size = [], 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return None
+            return b"".join(parts) if takes_part else None
         part = message.get("body", b"")
         size += len(part)
         if size <= limit + 1 + len(part):

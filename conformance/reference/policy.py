@@ -182,6 +182,8 @@ class Transport:
     close: bool = False
     loses: Callable[[Call, Reply], bool] = lambda _call, _reply: False
     """Whether the connection ends before the body of this answer."""
+    takes_part_of_body: bool = False
+    """Whether a body that ends before its length is read as one of the length that came, which is no JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,3 +157,13 @@ def replay_is_current(policy: Policy) -> Policy:
 )
 def short_retention(policy: Policy) -> Policy:
     return with_idempotency(policy, is_forgotten=lambda _call, age_s: age_s >= RETENTION_S)
+
+
+@variant(
+    "V555",
+    requirement="IDEM-7",
+    title="4xx stored under the key, also of a body whose connection ends before it does",
+    profile={"idempotency": {"kept": [200, 400, 404, 409]}},
+)
+def parts_of_bodies_stored(policy: Policy) -> Policy:
+    return evolve(refusals_stored(policy), transport=evolve(policy.transport, takes_part_of_body=True))
