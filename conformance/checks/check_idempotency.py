@@ -23,7 +23,7 @@ from conformance.checks.support.replays import (
     variations,
 )
 from conformance.checks.support.signals import Inconclusive, Violation
-from conformance.client.request import Request
+from conformance.client.request import Request, is_well_formed
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
@@ -172,14 +172,21 @@ def _without_key(request: Request, empty: bool) -> Request:
 
 @check("IDEM-3", cases={"absent": False, "empty": True})
 async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
-    """An idempotent operation refuses a call without a key, where the profile says that it does."""
+    """An idempotent operation refuses a call without a key, where the profile says that it does.
+
+    An empty one is a warning where it may be a key as well, since any text is one.
+    """
     idempotency = case.profile.idempotency
     case.need(idempotency, "idempotency", "the key's carrier is needed")
     assert idempotency is not None
     case.require_applicable(idempotency.missing_key != "accepted", "the profile says that a missing key is accepted")
     is_key = empty and idempotency.format == "any" and idempotency.written != "{key}"
     case.require_case(not is_key, f"{idempotency.write('')} is a key of any format")
-    level = Level.DECLARED if idempotency.missing_key == "refused" else None
+    may_be_empty = idempotency.format in ("", "any") or (
+        idempotency.format == "pattern" and is_well_formed(idempotency, "")
+    )
+    is_declared = idempotency.missing_key == "refused" and not (empty and may_be_empty)
+    level = Level.DECLARED if is_declared else None
     message = "an empty idempotency key" if empty else "no idempotency key"
 
     async def defect(request: Request) -> Request:

@@ -100,6 +100,16 @@ def any_key_accepted(policy: Policy) -> Policy:
 
 
 @variant(
+    "V556",
+    requirement="IDEM-3",
+    title="a key is any text, also an empty one",
+    profile={"idempotency": {"format": "any", "other_format": None, "case": "sensitive"}},
+)
+def empty_key_accepted(policy: Policy) -> Policy:
+    return with_key_format(policy, "[ -~]{0,255}")
+
+
+@variant(
     "V317",
     requirement="IDEM-13",
     title="a key is a structured-field string: UUID between double quotes (RFC 8941)",
