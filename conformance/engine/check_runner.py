@@ -85,6 +85,9 @@ async def _run_until_certain(instance: Instance, runtime: Runtime) -> tuple[Resu
             break
         if case.doubts.expired_code_s:
             runtime.fixtures.drop_batches()
+        if case.doubts.are_about_time:  # what waited for too long does not wait behind others again
+            high_priority.set(True)
+            start_order.set(0)
     if not (is_lost or case.doubts.expired_code_s):
         return result, case
     reason = (
