@@ -84,7 +84,8 @@ async def _read_body(receive: Receive, limit: int, *, takes_part: bool) -> bytes
 
     Where the client disconnected, the part that came, if that is taken, or None.
     """
-    parts, size = [], 0
+    parts: list[bytes] = []
+    size = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":

@@ -56,8 +56,8 @@ async def _expect_own(case: Case, request: Request, name: str, answer: Answer, s
 
 
 def _differing_places(case: Case, first: Answer, second: Answer) -> set[str]:
-    values = [pointer.remove_matching(answer.value, case.volatile) for answer in (first, second)]
-    return {place for place, *_ in strictjson.differences(*values, _MAX_DIFFERENCES)}
+    one, other = (pointer.remove_matching(answer.value, case.volatile) for answer in (first, second))
+    return {place for place, *_ in strictjson.differences(one, other, _MAX_DIFFERENCES)}
 
 
 def _is_equal(case: Case, first: Answer, second: Answer) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from conformance.checks.check_identity import (
     identity_differs_from_key_to_key,
     identity_shows_the_scopes_of_the_calling_key,
+    keys_at_once_get_their_own_identities,
 )
 from conformance.checks.support.identity import SCOPES, candidates, extra_scopes, missing_scopes, scopes_at
 from conformance.core.outcomes import Outcome
@@ -118,3 +119,22 @@ def test_a_text_inside_a_value_counts_only_where_it_is_nothing_but_scopes() -> N
     assert scopes_at({"data": {"note": "may not use webhooks:read"}}, "/data") == {}
     assert missing_scopes(scopes_at(body, "/data/scope"), ["webhooks:read", "catalog:read"]) == ["catalog:read"]
     assert extra_scopes(scopes_at(body, "/data/scope"), {}, [], []) == ["webhooks:read"]
+
+
+@pytest.mark.parametrize(("has_names", "outcome"), [(False, Outcome.PASSED), (True, Outcome.FAILED)])
+def test_keys_at_once_are_told_apart_by_what_stays(judged: Any, answer: Any, has_names: bool, outcome: Outcome) -> None:
+    """A clock shows the same time to several keys; the name of another key is another matter."""
+    names = list(KEYS)
+    times = iter([0, 0, 1, 1, *[1] * 12, *[2] * 20])
+    calls = iter(range(99))
+
+    def script(arrived: Any) -> bytes:
+        name = "".join(arrived.all("authorization")).removeprefix("Bearer key-of-")
+        number = next(calls)
+        shown = names[-1] if has_names and len(names) < number < len(names) + 3 else name
+        data = {"key": shown} if has_names else {"checkedAt": next(times)}
+        return bytes(answer(200, {"data": data}))
+
+    keys = {name: f"key-of-{name}" for name in KEYS}
+    result, _ = judged(script, keys_at_once_get_their_own_identities, keys=keys, credentials=credentials())
+    assert result.outcome is outcome
