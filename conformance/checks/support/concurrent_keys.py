@@ -50,14 +50,14 @@ async def _expect_own(case: Case, request: Request, name: str, answer: Answer, s
             if _is_equal(case, answer, later):  # what the answer shows has changed meanwhile
                 return
             if _differing_places(case, separate[name], known) <= _differing_places(case, separate[name], later):
-                return  # the two keys are told apart by what differs between calls of one of them, such as a time
+                return  # no more than two calls of one key, which may show the time
             message = f"at the same time as others, the key {name!r} was answered as the key {other!r} is"
             raise case.violation(message, separate[name], known, answer, expected=f"the answer to {name!r}")
 
 
 def _differing_places(case: Case, first: Answer, second: Answer) -> set[str]:
-    one, other = (pointer.remove_matching(answer.value, case.volatile) for answer in (first, second))
-    return {place for place, *_ in strictjson.differences(one, other, _MAX_DIFFERENCES)}
+    first_value, second_value = (pointer.remove_matching(answer.value, case.volatile) for answer in (first, second))
+    return {place for place, *_ in strictjson.differences(first_value, second_value, _MAX_DIFFERENCES)}
 
 
 def _is_equal(case: Case, first: Answer, second: Answer) -> bool:
