@@ -1,7 +1,7 @@
 """Exchanges -> results of the invariants, one for each requirement and operation they apply to.
 
 A violation in the very exchange for which a check failed belongs to that check: the same kind of violation on that
-operation is not counted a second time.
+operation is not counted a second time, unless most answers of the operation have it, those of other checks too.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class Evidence:
     """The profile's `answers.further_members`."""
     requests: Mapping[str, int] = field(default_factory=dict)
     """The number of requests that each check sent, by the check's id with operation and case."""
+    failed: frozenset[str] = frozenset()
+    """The checks that failed, by the same ids."""
 
     @classmethod
     def of(
@@ -108,6 +110,7 @@ class Evidence:
             answer_schemas or {},
             further_members,
             requests,
+            frozenset(_check_id(result) for result in check_results if result.outcome is Outcome.FAILED),
         )
 
 
@@ -161,11 +164,15 @@ def _judge(blank: Result, evidence: Evidence) -> Result:
         for finding in exchange.findings
         if finding.requirement == blank.requirement and finding.code != SHAPE_CODE
     ]
-    unexplained = [
-        s for s in occurrences if (blank.operation, blank.requirement, s[1].code) not in evidence.reported_by
-    ]
-    readable = [s for s in unexplained if s[1].code != UNREAD_CODE]
     count = evidence.judged_counts[blank.operation, blank.requirement]
+    explained = {
+        code
+        for code in {finding.code for _, finding in occurrences}
+        if (blank.operation, blank.requirement, code) in evidence.reported_by
+        and not _is_common(code, occurrences, count, evidence.failed)
+    }
+    unexplained = [s for s in occurrences if s[1].code not in explained]
+    readable = [s for s in unexplained if s[1].code != UNREAD_CODE]
     blank = replace(blank, answers=count)
     if readable:
         return _violation(blank, readable, evidence)
@@ -177,6 +184,12 @@ def _judge(blank: Result, evidence: Evidence) -> Result:
         message = f"reported by {check_result.requirement} already:  {occurrences[0][1].message}"
         return replace(blank, outcome=Outcome.INCONCLUSIVE, message=message, cause=f"check:{check_result.check}")
     return replace(blank, outcome=Outcome.PASSED, exchanges=(judged_exchanges[-1].id,), message=f"{count} answers")
+
+
+def _is_common(code: str, occurrences: Sequence[Occurrence], answers: int, failed: frozenset[str]) -> bool:
+    """Whether more than half of the answers have a violation of this kind, and not those of failed checks alone."""
+    found = {exchange.id: exchange.check for exchange, finding in occurrences if finding.code == code}
+    return 2 * len(found) > answers and not failed.issuperset(found.values())
 
 
 def is_binding(finding: Finding) -> bool:

@@ -118,11 +118,26 @@ def test_what_a_failed_check_shows_is_not_counted_twice() -> None:
     """The decisive exchange of a failed check explains such violations on that operation: one cause, one failure."""
     defect = Finding("STA-1", "status:422", "answered 422")
     failed = result("a", Outcome.FAILED, exchanges=("x1", "x2"))
-    seen = [exchange(1), exchange(2, 422, defect), exchange(3, 422, defect)]
+    seen = [exchange(1), exchange(2, 422, defect), exchange(3, 422, defect), exchange(4)]
     run = assemble(journal(seen, [failed]))
     row = by_check(run, "invariant::STA-1")
     assert (row.outcome, row.cause) == (Outcome.INCONCLUSIVE, "AUTH-1 another value")
     assert [one.check for one in run.results if one.outcome is Outcome.FAILED] == ["check_a::a"]
+
+
+@pytest.mark.parametrize(
+    ("check", "outcome"), [(f"check_a::a[{IDENTITY}]", Outcome.INCONCLUSIVE), ("check_a::b", Outcome.FAILED)]
+)
+def test_what_most_answers_show_is_no_matter_of_one_failed_check(check: str, outcome: Outcome) -> None:
+    """A schema that every answer breaks has another cause than one replay; not so where that check sent them all."""
+    defect = Finding("STA-1", "status:422", "answered 422")
+    failed = result("a", Outcome.FAILED, exchanges=("x1", "x2"))
+    seen = [
+        exchange(1),
+        exchange(2, 422, defect, check=f"check_a::a[{IDENTITY}]"),
+        exchange(3, 422, defect, check=check),
+    ]
+    assert by_check(assemble(journal(seen, [failed])), "invariant::STA-1").outcome is outcome
 
 
 @pytest.mark.parametrize(
