@@ -64,7 +64,7 @@ async def _with_members_of_the_answer(case: Case, request: Request, number: int)
 
     None at the token endpoint, whose parameters a standard names, and none where the bodies have no schema.
     """
-    schema = case.profile.schemas.by_name.get(case.operation.request_schema)
+    schema = case.profile.body_schema(case.operation.request_schema)
     data = (await case.good_answer()).data
     if schema is None or case.operation.auth == "oauth" or not isinstance(data, dict):
         return request
@@ -101,7 +101,7 @@ def _refusal_statuses(case: Case) -> frozenset[int]:
 
 def _places_of_unknown_members(case: Case, body: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """The top of the body, unless its schema is open; and the first object within whose schema names its members."""
-    schema = case.profile.schemas.by_name.get(case.operation.request_schema, {})
+    schema = case.profile.body_schema(case.operation.request_schema) or {}
     root = Root(schema)
     if not any(map(_is_open, root.subschemas(schema, []))):
         yield ()

@@ -84,7 +84,7 @@ async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
 
 def _optional_breaks(case: Case, request: Request) -> Iterator[Break]:
     """The members that the schema names and the body has not, each with values of which one may be of a wrong type."""
-    schema = case.profile.schemas.by_name[case.operation.request_schema]
+    schema = case.profile.body_schema(case.operation.request_schema)
     members = schema.get("properties") if isinstance(schema, Mapping) else None
     if isinstance(request.body, dict) and isinstance(members, Mapping):
         for name in [name for name in members if name not in request.body]:

@@ -41,7 +41,7 @@ def _is_integer(value: Any) -> bool:
 
 def _wide_integers(profile: Profile, operation: Operation) -> Mapping[str, str]:
     """The first integer that the profile's schema allows to be greater by 2^32; none where there is no such place."""
-    schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
+    schema, body = profile.body_schema(operation.request_schema), template_of(profile, operation)
     if schema is None:
         return {}
     validator = jsonschema_rs.validator_for(schema)
@@ -66,7 +66,7 @@ async def an_integer_with_other_high_bits_is_another_payload(case: Case, where: 
 
 def _exact_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, int]]:
     """The first number that the schema allows to be 2^24 and one more, or 2^53 where it promises more than 53 bits."""
-    schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
+    schema, body = profile.body_schema(operation.request_schema), template_of(profile, operation)
     if schema is None:
         return {}
     root, found = Root(schema), dict[str, tuple[str, int]]()
@@ -177,7 +177,7 @@ async def what_answers_tell_apart_is_another_payload(case: Case, alter: Alter) -
 
 def _typed_leaves(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
     """The first number or truth value of the body, with the text of it, which the schema does not allow there."""
-    schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
+    schema, body = profile.body_schema(operation.request_schema), template_of(profile, operation)
     if schema is None:
         return {}
     validator = jsonschema_rs.validator_for(schema)

@@ -184,7 +184,7 @@ async def a_member_of_a_body_chooses_no_installation(case: Case) -> None:
 
 def _members_beyond(case: Case, create: Request) -> list[str]:
     """The names by which a body could choose an installation, without those that the profile states as its members."""
-    schema = case.profile.schemas.by_name.get(create.operation.request_schema)
+    schema = case.profile.body_schema(create.operation.request_schema)
     parts = [] if schema is None else list(Root(schema).subschemas(schema, []))
     stated = {*create.body, *(name for part in parts for name in part.get("properties", ()))}
     return [name for name in INSTALLATION_MEMBERS if name not in stated]

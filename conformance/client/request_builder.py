@@ -238,7 +238,7 @@ class Arranger:
             return NO_BODY
         if facts.body is not None:
             return facts.body
-        schema = self.profile.schemas.by_name.get(operation.request_schema)
+        schema = self.profile.body_schema(operation.request_schema)
         sample_body = example(schema) if schema is not None else None
         if sample_body is None and operation.auth == "oauth" and "oauth" in self.profile.exclusions:
             raise MissingFact("oauth", f"{operation.id} needs a client")  # a body would not help

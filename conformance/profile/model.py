@@ -13,6 +13,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from conformance.core import json_pointer as pointer
 from conformance.core.model import Waiver
 from conformance.profile.behavior import (
     Answers,
@@ -52,6 +53,7 @@ from conformance.profile.facts import (
     fact,
 )
 from conformance.profile.resources import Cleanup, OperationFacts, States
+from conformance.profile.subschema import Root
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,16 @@ class Profile:
     absent_credentials: Mapping[str, Credential] = field(default_factory=dict)
     """Name -> facts of a credential that does not exist, as the profile says."""
     waivers: Annotated[tuple[Waiver, ...], fact("Accepted failures.", placeholders="never", exclusion=False)] = ()
+
+    def body_schema(self, name: str) -> JsonValue:
+        """The schema of a request body as the profile writes it: the suite adds a key that is a member of it.
+
+        None where it is not stated.
+        """
+        schema: JsonValue = self.schemas.by_name.get(name)
+        place = self.idempotency.place if self.idempotency else ""
+        is_carrier = place and isinstance(schema, Mapping)
+        return Root(schema).without_required(schema, pointer.tokens(place)) if is_carrier else schema
 
     def visible_after_s(self, operation_id: str) -> float:
         """Seconds until an effect of a call of this operation, or its object, is visible; 0.0 where none are stated."""

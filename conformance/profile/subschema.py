@@ -55,6 +55,17 @@ class Root:
         branches = self.subschemas(part, pointer.tokens(place))
         return any("null" in _kinds(branch.get("type")) or None in branch.get("enum", ()) for branch in branches)
 
+    def without_required(self, part: Schema | bool, path: list[str]) -> dict[str, Any]:
+        """The flattened part in which neither the member at that path nor the objects around it are required."""
+        flat, (name, *rest) = self.flatten(part), path
+        changed = {**flat, "required": [other for other in flat.get("required", ()) if other != name]}
+        if rest and name in flat.get("properties", {}):
+            changed["properties"] = {**flat["properties"], name: self.without_required(flat["properties"][name], rest)}
+        branches = {
+            key: [self.without_required(b, path) for b in flat[key]] for key in ("oneOf", "anyOf") if key in flat
+        }
+        return changed | branches
+
     def _resolve(self, ref: str) -> Any:
         return pointer.get(self._schema, ref[1:]) if pointer.has(self._schema, ref[1:]) else {}
 

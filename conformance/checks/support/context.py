@@ -101,7 +101,7 @@ class Runtime:
     def alternatives(self, schema: str) -> Alternatives:
         """Alternative values for the leaves of a body with this schema of the profile."""
         if schema not in self._alternatives:
-            self._alternatives[schema] = Alternatives(self.settings.profile.schemas.by_name.get(schema))
+            self._alternatives[schema] = Alternatives(self.settings.profile.body_schema(schema))
         return self._alternatives[schema]
 
     async def call(self, operation_id: str, preset: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:

@@ -30,7 +30,7 @@ def refusals(case: Case) -> set[int]:
 
 def schema_of(case: Case) -> Any:
     """The profile's schema of the operation's request bodies; None where it has none."""
-    return case.profile.schemas.by_name.get(case.operation.request_schema)
+    return case.profile.body_schema(case.operation.request_schema)
 
 
 def is_against_schema(case: Case, request: Request) -> bool:
@@ -50,7 +50,7 @@ def fixed_places(case: Case) -> frozenset[str]:
 
 def template_of(profile: Profile, operation: Operation) -> Any:
     body = profile.operations.get(operation.id, OperationFacts()).body
-    schema = profile.schemas.by_name.get(operation.request_schema)
+    schema = profile.body_schema(operation.request_schema)
     return example(schema) if body is None and schema is not None else body
 
 
@@ -107,7 +107,7 @@ def _null(body: Any, is_broken: Callable[[Any], bool], verifier: str) -> dict[st
 
 def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, Change] | None]:
     """Each required member, removed; each typed leaf, with another type; an optional member, null."""
-    schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
+    schema, body = profile.body_schema(operation.request_schema), template_of(profile, operation)
     if schema is None or not isinstance(body, dict):
         return {"": None}
     validator = jsonschema_rs.validator_for(schema)

@@ -61,7 +61,7 @@ async def other_endpoint(case: Case, kind: str | int) -> tuple[Answer, Answer]:
 
 async def _bodies(case: Case, create: Request, kind: str | int) -> list[Any]:
     """The fullest body, with and without escapes, and one whose lists have known items alone; or another one."""
-    schema = case.profile.schemas.by_name.get(create.operation.request_schema)
+    schema = case.profile.body_schema(create.operation.request_schema)
     stated = case.runtime.arranger.facts(create.operation).bodies
     idempotency = case.profile.idempotency
     keep = (idempotency.place,) if idempotency and idempotency.place else ()

@@ -23,7 +23,8 @@ _CREATE: Final = "createInstallationWebhook"
 
 
 def update_schema(case: Case) -> Schema | None:
-    return case.profile.schemas.by_name.get(case.operation.request_schema)
+    schema: Schema | None = case.profile.body_schema(case.operation.request_schema)
+    return schema
 
 
 def updatable_names(case: Case) -> list[str]:
