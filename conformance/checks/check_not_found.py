@@ -11,7 +11,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import OBSTACLES, Inconclusive
 from conformance.checks.support.survival import expect_survival
-from conformance.checks.support.unknown_ids import has_number_alone, unknown_id_like
+from conformance.checks.support.unknown_ids import has_number_alone, is_distinctive, unknown_id_like
 from conformance.checks.support.url_spellings import percent_encode_first
 from conformance.client.response import Answer
 from conformance.core.model import REFUSAL_STATUSES
@@ -60,6 +60,28 @@ async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
 def _may_be_read_in_part(value: str) -> bool:
     """A number with a title behind it (`17-summer-cart`), or base64, whose decoders may stop at its padding."""
     return has_number_alone(value) or value.endswith("=")
+
+
+_CUT = 2
+"""As many characters: a code such as base64 may have bits in its last one that mean nothing."""
+
+
+@check(
+    "NF-1",
+    on=(
+        "updateInstallationWebhook",
+        "requestStorefrontOrderAfterSales",
+        "checkoutPublicCart",
+        "consumeHostedCheckoutBrowserTicket",
+    ),
+)
+async def the_beginning_of_an_id_names_nothing(case: Case) -> None:
+    """A valid id without its last characters is not found. Short ids and numbers are omitted: the rest may exist."""
+    request = await case.arrange()
+    shorter = {name: value[:-_CUT] for name, value in request.path.items() if not has_number_alone(value)}
+    shorter = {name: value for name, value in shorter.items() if is_distinctive(value)}
+    case.require_case(shorter, "every id is short, or a number")
+    await _refusal(case, shorter, _allowed_statuses(case, False), "the beginning of an id")
 
 
 _PATTERNS: Mapping[str, str] = {

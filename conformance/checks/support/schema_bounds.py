@@ -214,7 +214,9 @@ def _violations(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]
         yield "additionalProperties", {**value, _FURTHER: 1}
     elif isinstance(value, list):
         yield from _of_items(part, value)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+    elif isinstance(value, bool):
+        yield from [("type", int(value))] if part.get("type") == "boolean" else []
+    elif isinstance(value, (int, float)):
         yield from _of_number(part)
         if part.get("type") in ("integer", "number"):
             yield "type-boolean", True
@@ -259,6 +261,8 @@ def _of_syntax(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]
         # without an anchor at the start of the text, or with one that holds for each line
         starts = (f"!\n{value}", f"!{value}")
         yield from (("pattern-start", other) for other in starts if not matching.is_valid(other))
+        ends = (f"{value}!", f"{value} !")
+        yield from (("pattern-end", other) for other in ends if not matching.is_valid(other))
     yield from (("format", other) for other in others if breaks_format([part], other))
 
 
@@ -268,6 +272,8 @@ def _of_items(part: Mapping[str, Any], value: list[Any]) -> Iterator[tuple[str, 
         yield "maxItems", (value * (max_items + 1))[: max_items + 1]
     if fewest > 0:
         yield "minItems", value[: fewest - 1]
+    if part.get("uniqueItems") is True and value:
+        yield "uniqueItems", [value[0], *value][: max_items or None] if len(value) > 1 else [value[0]] * 2
 
 
 def _of_number(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

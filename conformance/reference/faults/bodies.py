@@ -99,6 +99,34 @@ def array_of_one(policy: Policy) -> Policy:
 
 
 @fault(
+    "X87",
+    requirement="BODY-4",
+    title="0 and 1 are taken for false and true",
+    source="a lenient decoder: pydantic without strict types, strconv.ParseBool, a column of the type TINYINT(1)",
+)
+def numbers_as_switches(policy: Policy) -> Policy:
+    def coerce(schema: Schema, value: JsonValue) -> JsonValue:
+        is_switch = schema.get("type") == "boolean" and type(value) is int and value in (0, 1)
+        return bool(value) if is_switch else value
+
+    return _with_coercion(policy, coerce)
+
+
+@fault(
+    "X88",
+    requirement="BODY-3",
+    title="an array of one object is taken for the object",
+    source="UNWRAP_SINGLE_VALUE_ARRAYS in Jackson, or an endpoint for several objects that takes one as well",
+)
+def array_of_one_body(policy: Policy) -> Policy:
+    def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+        is_wrapped = isinstance(value, list) and len(value) == 1
+        return policy.reading.validate(call, schema, value[0] if is_wrapped else value)
+
+    return with_reading(policy, validate=validate)
+
+
+@fault(
     "F119",
     requirement="BODY-4",
     title="missing required field accepted on one op",

@@ -195,3 +195,18 @@ def id_is_a_pattern(policy: Policy) -> Policy:
         return evolve(call, path={"orderId": found}) if found else call
 
     return before_work(policy, look, "getStorefrontOrderCancellationEligibility")
+
+
+@fault(
+    "X86",
+    requirement="NF-1",
+    title="an endpoint is found by the beginning of its id",
+    operations=("updateInstallationWebhook",),
+    source="LIKE with a wildcard behind the id, or ids that a person may abbreviate",
+)
+def id_by_prefix(policy: Policy) -> Policy:
+    def look(call: Call, db: Connection) -> Call | None:
+        found = db.execute(select(rows.c.id).where(rows.c.id.startswith(call.path["id"], autoescape=True))).first()
+        return evolve(call, path={"id": found.id}) if found else None
+
+    return before_work(policy, look, "updateInstallationWebhook")

@@ -62,7 +62,7 @@ def test_what_looks_almost_right_is_asked() -> None:
     body = {"code": "ab", "id": "6f1c1c5e-3c4b-4f0a-9d55-0a3e5b0c7a11", "link": "https://a", "count": 3, "any": 1}
     numbers = {"/count type", "/count type-boolean", "/any type-boolean"}
     assert found(body, schema) == {
-        " additionalProperties", "/code pattern", "/code pattern-start", "/id format", *numbers,
+        " additionalProperties", "/code pattern", "/code pattern-end", "/code pattern-start", "/id format", *numbers,
     }  # fmt: skip
     strict = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
     assert not any(strict.is_valid(one.body) for one in values_beyond_bounds(body, schema, (), ()))
