@@ -75,6 +75,25 @@ async def a_cookie_is_no_credential(case: Case) -> None:
     await accepts_without_credential(case, request, "a session cookie")
 
 
+@check("PUB-1", on=_CATALOG)
+async def a_key_of_few_scopes_is_no_obstacle(case: Case) -> None:
+    """A valid key is not answered 403 for what it lacks: a public operation requires no scope (Authentication, Scopes).
+
+    A service may ignore the key, or answer 401 to any.
+    """
+    keys = [key for key in case.profile.credentials.values() if key.active]
+    fewest = min(keys, key=lambda key: len(key.scopes), default=None)
+    case.need(fewest, "credentials", "a valid key is needed")
+    assert fewest is not None
+    request = await case.arrange()
+    with_key = case.as_credential(request, fewest.name)
+    answer = await case.send_with_retry(with_key, "a key of few scopes", request)
+    if answer.status == 403:
+        await case.control(request)
+        raise case.violation("a public operation was answered 403 with a key of few scopes", answer, expected="200")
+    case.note(f"a key of few scopes is answered {answer.summary}")
+
+
 @check("PUB-2", on="public")
 async def a_bogus_credential_on_a_public_operation_is_recorded(case: Case) -> None:
     """The answer of a public operation to a malformed Authorization is recorded; only a 5xx fails."""

@@ -31,6 +31,7 @@ from conformance.checks.support.update_steps import (
     steps_of,
     switches_of,
     switches_to_put_off,
+    warn_of_changes,
 )
 from conformance.checks.support.update_values import empty_values
 from conformance.client.response import Answer
@@ -61,7 +62,8 @@ async def a_created_endpoint_can_be_updated(case: Case) -> None:
 async def an_update_that_changes_nothing_finds_its_endpoint(case: Case) -> None:
     """The same PATCH under another key is not answered 404: an endpoint that has those values already exists.
 
-    Of several copies of a store, one may be older than the one that took the first PATCH.
+    Nor 409, where the profile excludes conflicts of updates. Of several copies of a store, one may be older than the
+    one that took the first PATCH.
     """
     create_answer, first = await updated_endpoint(case)
     case.require_case(first.ok, f"the first update is answered {first.summary}")
@@ -69,6 +71,9 @@ async def an_update_that_changes_nothing_finds_its_endpoint(case: Case) -> None:
     answer = await poll_copies(case, answer)
     if answer.status == 404:
         message = "an endpoint is not found by a PATCH with the values that it has"
+        raise case.violation(message, create_answer, first, answer, expected="200")
+    if answer.status == 409 and exclusion_of(case.profile, f"transitions.{case.operation.id}"):
+        message = "a PATCH with the values that an endpoint has was refused, and the profile states that none conflicts"
         raise case.violation(message, create_answer, first, answer, expected="200")
     case.note(f"the same update again is answered {answer.summary}")
 
@@ -226,7 +231,7 @@ async def patch_changes_what_it_names(case: Case) -> None:
     changed_values: dict[str, Any] = {}
     members = ShownMembers(case, created)
     kept_names = {name for name in created.request.body if is_shown(case, created, name)}
-    answer = created
+    answer, first = created, None
     for step in await all_steps_of(case, created, update):
         found = await case.send(update.with_body(step).with_fresh_key(), "partial update")
         kept_names -= step.keys()
@@ -241,6 +246,8 @@ async def patch_changes_what_it_names(case: Case) -> None:
         changed_values |= old
         members.note(answer)
         expect_kept(case, created, answer, places_of(case, kept_names))
+        first = first or answer
+        warn_of_changes(case, first, answer, kept_names)
     case.require_case(answer is not created, "no partial update of what is shown was answered 200")
     await expect_another_change(case, created, update, changed_values, members)
 

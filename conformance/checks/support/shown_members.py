@@ -55,6 +55,10 @@ class ShownMembers:
             if not strictjson.is_equal(body[name], self._values[name])
         }
 
+    def values_but(self, names: Iterable[str]) -> dict[str, Any]:
+        """The values of all members but these, by the members' names."""
+        return {name: value for name, value in self._values.items() if name not in set(names)}
+
     def lost_names(self, answer: Answer) -> list[str]:
         """The names of members that an answer to a later PATCH, which does not name them, shows otherwise or not."""
         places = {name: beside_kept(self._case, name) for name in self._values}

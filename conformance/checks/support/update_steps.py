@@ -48,6 +48,15 @@ def expect_kept(case: Case, create_answer: Answer, answer: Answer, places: Itera
             raise case.violation(f"{message}, which it did not name", create_answer, answer, expected="unchanged")
 
 
+def warn_of_changes(case: Case, first: Answer, answer: Answer, names: Iterable[str]) -> None:
+    """A warning where members that no PATCH has named differ between answers to two: they may be derived."""
+    for where in (beside_kept(case, name) for name in sorted(names)):
+        if pointer.has(answer.value, where) and not strictjson.is_equal(
+            value_at(first, where), value_at(answer, where)
+        ):
+            case.warn(f"PATCH changed {where}, which it did not name", first, answer, expected="unchanged")
+
+
 def switches_of(case: Case, body: Any) -> dict[str, str]:
     """Members of a body to create that are true or false and kept: their names and places in the answer."""
     places = {pointer.tokens(where)[-1]: where for where in case.profile.webhooks.kept if where}
@@ -150,15 +159,23 @@ def old_values(case: Case, created: Answer, answer: Answer) -> dict[str, Any]:
 async def expect_another_change(
     case: Case, created: Answer, update: Request, changed_values: Mapping[str, Any], members: ShownMembers
 ) -> None:
-    """Violated where the partial update, with other values, leaves those that its answer showed the first time."""
+    """Violated where the partial update, with other values, leaves those that its answer showed the first time.
+
+    Afterwards all other members are named once more, together: what was set last stays as well.
+    """
     other = await another_partial_update(case, update)
     to_change = members.to_change(other.body)
     if not to_change:
         return
     answer = await case.send(other, "the partial update with other values")
-    if answer.ok:
-        members.forget(other.body)
-        await expect_changes(case, created, answer, {**changed_values, **to_change}, members)
+    if not answer.ok:
+        return
+    members.forget(other.body)
+    answer = await expect_changes(case, created, answer, {**changed_values, **to_change}, members)
+    members.note(answer)
+    others = members.values_but(other.body)
+    if others and (answer := await case.send(update.with_body(others).with_fresh_key(), "the other members")).ok:
+        await expect_changes(case, created, answer, changed_values, members)
 
 
 async def expect_empty_values(case: Case, created: Answer, answer: Answer) -> None:

@@ -131,3 +131,21 @@ def scope_of_public_list(policy: Policy) -> Policy:
         return caller is None or caller is CALLERS["revoked"] or "catalog:read" in caller.scopes
 
     return _refuse_on(policy, "listPublicMerchantProducts", is_fine)
+
+
+@fault(
+    "X89",
+    requirement="PUB-1",
+    title="a public list asks a key for a scope, if one is sent",
+    operations=("listPublicMerchantProducts",),
+    source="a middleware that reads every key, and rules of scopes for every route that it knows",
+    seeded_in="D22",
+)
+def scope_of_a_public_route(policy: Policy) -> Policy:
+    def check_scope(call: Call) -> None:
+        if call.operation == "listPublicMerchantProducts" and _header(call):
+            caller = policy.authenticate(call)
+            if "catalog:read" not in caller.scopes:
+                raise Refusal("forbidden", "The key lacks the scope catalog:read.")
+
+    return evolve(policy, stages=(check_scope, *policy.stages))

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from conformance.reference import hosted, objects
-from conformance.reference.call import Answer, Call, JsonObject, JsonValue, success
+from conformance.reference.call import Answer, Call, JsonObject, JsonValue, Refusal, success
 from conformance.reference.policy import (
     Handler,
     Policy,
@@ -219,3 +219,23 @@ def nulls_ignored(policy: Policy) -> Policy:
 )
 def empty_texts_ignored(policy: Policy) -> Policy:
     return _without(policy, lambda value: value == "")
+
+
+@fault(
+    "X90",
+    requirement="WH-1",
+    title="an update that changes nothing answered 409",
+    operations=("updateInstallationWebhook",),
+    source="an UPDATE whose number of changed rows is 0, taken for a lost race",
+)
+def unchanged_conflicts(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        def change(call: Call, db: Connection) -> Answer:
+            found = objects.get(db, call.resource)
+            if found is not None and policy.merge(found.data, call.body) == found.data:
+                raise Refusal("state_conflict", "The endpoint was changed meanwhile.")
+            return inner(call, db)
+
+        return change
+
+    return with_handlers(policy, ("updateInstallationWebhook",), wrap)

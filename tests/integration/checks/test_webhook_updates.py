@@ -35,7 +35,7 @@ def _facts(**changes: Any) -> dict[str, Any]:
         "credentials": {"full": Credential("full", SecretSource(env="X"), frozenset({CREATE.scope}))},
         "fixtures": {"webhook": {"active": Fixture("webhook", "active", values=({"id": "old"},), reusable=True)}},
         "operations": {
-            CREATE.id: OperationFacts(body={**create, "label": "first"}, bodies=(create,)),
+            CREATE.id: OperationFacts(body={**create, "label": "first", "note": "kept"}, bodies=(create,)),
             UPDATE.id: OperationFacts(body={**LABEL, "active": True}, bodies=(REASON,), path={"id": "{webhook.id}"}),
         },
         "webhooks": Webhooks(id="/data/id", patch=LABEL, kept=("/data/url",)),
@@ -87,6 +87,14 @@ SERVICES: dict[str, tuple[Merge, Outcome]] = {
     "a label with a default": (lambda old, changes: {**old, "label": "none", **changes}, Outcome.FAILED),
     "a reason of the update alone": (_without("reason"), Outcome.WARNED),
     "a label that is changed once": (_once, Outcome.FAILED),
+    "a note that create alone names": (
+        lambda old, changes: {**old, **changes, "note": "lost" if "label" in changes else old.get("note")},
+        Outcome.WARNED,
+    ),
+    "a label that a change of active takes away": (
+        lambda old, changes: {**old, **({"label": ""} if "active" in changes else {}), **changes},
+        Outcome.FAILED,
+    ),
     "no effect of active": (lambda old, changes: {**old, **changes, "active": old["active"]}, Outcome.FAILED),
 }
 
