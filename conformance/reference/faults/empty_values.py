@@ -239,3 +239,18 @@ def unchanged_conflicts(policy: Policy) -> Policy:
         return change
 
     return with_handlers(policy, ("updateInstallationWebhook",), wrap)
+
+
+@fault(
+    "X91",
+    requirement="WH-2",
+    title="an update of active takes away the description",
+    operations=("updateInstallationWebhook",),
+    source="an object of a form with two members, of which the absent one is stored as empty",
+)
+def description_beside_active(policy: Policy) -> Policy:
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        is_taken = "active" in changes and "description" not in changes
+        return {**policy.merge(old, changes), **({"description": ""} if is_taken else {})}
+
+    return evolve(policy, merge=merge)
