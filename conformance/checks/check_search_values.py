@@ -16,7 +16,15 @@ from conformance.checks.support.page_sizes import expect_size_kept, parameters_b
 from conformance.checks.support.registry import check
 from conformance.checks.support.search_filters import expect_refused_otherwise, resembling_values
 from conformance.checks.support.search_lists import LISTS, is_accepted_in_a_pair
-from conformance.checks.support.search_pages import first_page, full_size, is_page_of_result, item_ids, items_of, suits
+from conformance.checks.support.search_pages import (
+    first_page,
+    full_size,
+    is_page_of_result,
+    item_ids,
+    items_of,
+    read_page,
+    suits,
+)
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import LONG_URL
 from conformance.checks.support.url_spellings import percent_encode_all
@@ -92,12 +100,23 @@ async def an_unusual_value_is_treated_as_stated(case: Case, name: str) -> None:
             case.note(f"the search has a page {unusual.value}")
             continue
         await _expect_treatment(case, _with_filter(case, request, name, unusual is values[-1]), unusual)
+        if unusual.parameter == "pageSize" and unusual.treatment == "clamped" and unusual is values[0]:
+            await _expect_second_page(case, request, unusual)
         if unusual.parameter == "pageSize":
             for parameters in parameters_beside_a_size(search)[number :: len(values)]:
                 query, status = {"pageSize": unusual.value, **parameters}, REFUSALS.get(unusual.treatment)
                 await expect_size_kept(case, request, query, status, f"search.{unusual.fact} = {unusual.treatment!r}")
     if name == "past-the-end":
         await _expect_no_first_page_again(case, request)
+
+
+async def _expect_second_page(case: Case, request: Request, unusual: UnusualValue) -> None:
+    """The second page of a size that is clamped begins where the first one of the clamped size ends."""
+    assert unusual.usual is not None
+    second = first_page(case.profile) + 1
+    usual = await read_page(case, request, second, int(unusual.usual))
+    if usual.ok and items_of(usual):
+        await _expect_treatment(case, request.with_query(page=str(second)), unusual)
 
 
 def _with_filter(case: Case, request: Request, name: str, is_last: bool) -> Request:
