@@ -6,7 +6,7 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -14,12 +14,15 @@ from urllib.parse import urlsplit
 from conformance.checks.support.context import Runtime
 from conformance.client.reachability import reach
 from conformance.client.send_errors import BudgetExhausted, LimitPersists, TargetSilent
+from conformance.core import json_pointer as pointer
+from conformance.core.messages import join_values
 from conformance.core.model import Exchange
 from conformance.core.run_options import RunOptions
 from conformance.engine.open_context import open_context
 from conformance.engine.session import Session
 from conformance.journal.journal import MemoryJournal
 from conformance.journal.lines import ExchangeRecorded
+from conformance.profile.subschema import Root
 from conformance.setup.doctor import addresses, credentials, fixtures, placeholders
 from conformance.setup.doctor.behavior import LIMIT_PURPOSES
 from conformance.setup.doctor.facts import Fact, note, open_question, proven, unsure, wrong
@@ -67,7 +70,7 @@ def examine(options: RunOptions, on_progress: ProgressCallback, *, spend: bool) 
     if not any(fact.name == "base_url" for fact in facts):  # it may have stopped answering
         facts.append(proven("base_url", f"{session.profile.base_url} answers"))
     exchanges = [line.exchange for line in journal.lines if isinstance(line, ExchangeRecorded)]
-    facts += [*_schema_facts(session, exchanges), *_rate_limit_facts(session, exchanges)]
+    facts += [*_schema_facts(session, exchanges), *_body_facts(session), *_rate_limit_facts(session, exchanges)]
     run_plan = plan(session.profile, session.contract, session.instances, session.concurrency)
     clean = session.secrets.clean
     return [
@@ -209,6 +212,20 @@ def _schema_facts(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]
         yield wrong(f"schemas.{name}", message, "is the schema right? If it is, a run will report the target")
     if not problems and judged_count:
         yield proven("schemas", f"{judged_count} answers validate")
+
+
+def _body_facts(session: Session) -> Iterator[Fact]:
+    """The members that a schema names and the good body lacks: a check of a member changes the value that it has."""
+    profile = session.profile
+    key = pointer.tokens(profile.idempotency.place)[:1] if profile.idempotency and profile.idempotency.place else []
+    for name, facts in profile.operations.items():
+        schema = profile.body_schema(session.contract.operations[name].request_schema)
+        if not isinstance(facts.body, Mapping) or not isinstance(schema, Mapping):
+            continue
+        members = {member for part in Root(schema).subschemas(schema, []) for member in part.get("properties", ())}
+        if absent := sorted(members - facts.body.keys() - {*key}):
+            message = f"has no {join_values(absent, 5)}, which the schema names: some checks of them are left out"
+            yield note(f"operations.{name}.body", message, "give each optional member a value, also one that is false")
 
 
 def _rate_limit_facts(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
