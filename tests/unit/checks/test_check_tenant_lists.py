@@ -166,7 +166,7 @@ def test_a_short_number_beside_a_unique_address_needs_more(
         (1.5, False, Outcome.PASSED),
         (1.5, True, Outcome.FAILED),
         (4.5, True, Outcome.FAILED),
-        (60.0, True, Outcome.INCONCLUSIVE),
+        (1e9, True, Outcome.INCONCLUSIVE),
     ],
 )
 def test_a_queue_may_take_seconds_to_deliver(
