@@ -16,6 +16,7 @@ from conformance.profile.resources import FOREIGN
 from conformance.profile.source import Key, Problem, nearest
 
 Document = Mapping[str, Any]
+_EXCHANGE = "exchangeOAuthToken"
 _REQUEST = ("path", "query", "headers", "body", "bodies")
 
 
@@ -31,11 +32,7 @@ def transition_problems(document: Document) -> Iterator[Problem]:
     }
     for index, table in enumerate(document.get("transitions", ())):
         key: Key = ("transitions", index)
-        status = table.get("status", 409)
-        if status not in REFUSAL_STATUSES:
-            yield Problem((*key, "status"), f"{status} is no declared status of a refusal", "400, 401, 403, 404 or 409")
-        if "status" in table and "leads_to" in table:
-            yield Problem((*key, "status"), "is stated beside leads_to: an allowed operation is answered 200")
+        yield from _status(key, table)
         for member in ("fixture", "leads_to"):
             name = table.get(member)
             if name is None:
@@ -49,6 +46,19 @@ def transition_problems(document: Document) -> Iterator[Problem]:
                 yield Problem((*key, member), f"{name} is of another kind than {table['fixture']}")
         if table.get("fixture") in states:
             yield from _use(document, key, table)
+
+
+def _status(key: Key, table: Mapping[str, Any]) -> Iterator[Problem]:
+    if "status" not in table:
+        return
+    if table["status"] not in REFUSAL_STATUSES:
+        message = f"{table['status']} is no declared status of a refusal"
+        yield Problem((*key, "status"), message, "400, 401, 403, 404 or 409")
+    if table["operation"] == _EXCHANGE:
+        message = f"of {_EXCHANGE} is judged as the table oauth.status states it"
+        yield Problem((*key, "status"), message, "leave it out, and state oauth.status.bad_grant")
+    if "leads_to" in table:
+        yield Problem((*key, "status"), "is stated beside leads_to: an allowed operation is answered 200")
 
 
 def _use(document: Document, key: Key, table: Mapping[str, Any]) -> Iterator[Problem]:
