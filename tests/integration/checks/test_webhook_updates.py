@@ -95,6 +95,14 @@ SERVICES: dict[str, tuple[Merge, Outcome]] = {
         lambda old, changes: {**old, **({"label": ""} if "active" in changes else {}), **changes},
         Outcome.FAILED,
     ),
+    "a reason that is derived where active is named beside it": (
+        lambda old, changes: {
+            **old,
+            **changes,
+            **({"reason": "none"} if {"active", "reason"} <= changes.keys() else {}),
+        },
+        Outcome.PASSED,
+    ),
     "no effect of active": (lambda old, changes: {**old, **changes, "active": old["active"]}, Outcome.FAILED),
 }
 
