@@ -14,58 +14,22 @@ from conformance.checks.check_webhooks import (
     endpoints_that_are_created_at_once_have_ids_of_their_own,
     patch_changes_what_it_names,
     patch_keeps_a_switch_as_it_was_set,
-    patch_takes_an_empty_value,
     updates_at_once_change_what_each_names,
 )
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Webhooks
-from conformance.profile.model import Credential, Schemas, SecretSource
-from conformance.profile.resources import Fixture, OperationFacts
-from tests.support.check_runs import CONTRACT
-
-CREATE, UPDATE = (CONTRACT.operations[name] for name in ("createInstallationWebhook", "updateInstallationWebhook"))
-LABEL, REASON = {"label": "new {unique}"}, {"reason": "moved {unique}", "url": "https://example.com/moved"}
-Endpoint = dict[str, Any]
-Merge = Callable[[Endpoint, Endpoint], Endpoint]
-
-
-def _facts(**changes: Any) -> dict[str, Any]:
-    create = {"url": "https://example.com/{unique}"}
-    return {
-        "credentials": {"full": Credential("full", SecretSource(env="X"), frozenset({CREATE.scope}))},
-        "fixtures": {"webhook": {"active": Fixture("webhook", "active", values=({"id": "old"},), reusable=True)}},
-        "operations": {
-            CREATE.id: OperationFacts(body={**create, "label": "first", "note": "kept"}, bodies=(create,)),
-            UPDATE.id: OperationFacts(body={**LABEL, "active": True}, bodies=(REASON,), path={"id": "{webhook.id}"}),
-        },
-        "webhooks": Webhooks(id="/data/id", patch=LABEL, kept=("/data/url",)),
-        **changes,
-    }
-
-
-def _target(answer: Any, merge: Merge, *, default: bool = True, lag: int = 0) -> Any:
-    """A service of endpoints; a `lag` is the number of updates that the copy which is shown lacks at first."""
-    endpoints: dict[str, Endpoint] = {"old": {"id": "old", "active": default}}
-    looks = 0
-
-    def script(arrived: Any) -> bytes:
-        nonlocal looks
-        if arrived.method == "POST":
-            name = f"new-{len(endpoints)}"
-            endpoints[name] = {"label": "", "active": default, **arrived.json, "id": name}
-            return bytes(answer(200, {"data": endpoints[name]}))
-        name = arrived.target.rpartition("/")[2]
-        before = endpoints[name]
-        endpoints[name] = merge(before, arrived.json)
-        looks += name != "old"
-        shown = {**before, **arrived.json} if lag and looks % (lag + 1) else endpoints[name]
-        return bytes(answer(200, {"data": shown}))
-
-    return script
-
-
-def _plain(old: Endpoint, changes: Endpoint) -> Endpoint:
-    return {**old, **changes}
+from conformance.profile.model import Schemas
+from conformance.profile.resources import OperationFacts
+from tests.support.webhook_endpoints import (
+    CREATE,
+    LABEL,
+    UPDATE,
+    Endpoint,
+    Merge,
+    endpoint_facts,
+    endpoint_target,
+    replace_members,
+)
 
 
 def _without(name: str) -> Merge:
@@ -77,7 +41,7 @@ def _once(old: Endpoint, changes: Endpoint) -> Endpoint:
 
 
 SERVICES: dict[str, tuple[Merge, Outcome]] = {
-    "plain": (_plain, Outcome.PASSED),
+    "plain": (replace_members, Outcome.PASSED),
     "letters in lower case": (
         lambda old, changes: {**old, **changes, "label": str(changes.get("label", old.get("label"))).upper()},
         Outcome.PASSED,
@@ -110,7 +74,7 @@ SERVICES: dict[str, tuple[Merge, Outcome]] = {
 @pytest.mark.parametrize(("merge", "outcome"), SERVICES.values(), ids=SERVICES)
 def test_what_an_update_sets_stays(judged: Any, answer: Any, merge: Merge, outcome: Outcome) -> None:
     """The reason comes with another member, so that a further update follows."""
-    result, _ = judged(_target(answer, merge), patch_changes_what_it_names, UPDATE, **_facts())
+    result, _ = judged(endpoint_target(answer, merge), patch_changes_what_it_names, UPDATE, **endpoint_facts())
     assert result.outcome is outcome, result
 
 
@@ -121,8 +85,8 @@ def _tags_alone(old: Endpoint, changes: Endpoint) -> Endpoint:
 @pytest.mark.parametrize(
     ("merge", "refused", "outcome"),
     [
-        (_plain, None, Outcome.PASSED),
-        (_plain, {"tags"}, Outcome.PASSED),
+        (replace_members, None, Outcome.PASSED),
+        (replace_members, {"tags"}, Outcome.PASSED),
         (_tags_alone, None, Outcome.FAILED),
         (_tags_alone, {"tags"}, Outcome.PASSED),
     ],
@@ -132,14 +96,14 @@ def test_each_member_of_a_good_update_is_changed_alone(
     judged: Any, answer: Any, merge: Merge, refused: set[str] | None, outcome: Outcome
 ) -> None:
     """A member may be refused where another one is absent."""
-    target = _target(answer, merge)
+    target = endpoint_target(answer, merge)
 
     def script(arrived: Any) -> bytes:
         if arrived.method == "PATCH" and arrived.json.keys() == refused:
             return bytes(answer(400, {"error": "no"}))
         return bytes(target(arrived))
 
-    facts = _facts(webhooks=Webhooks(id="/data/id", patch=LABEL, kept=("/data/url", "/data/events")))
+    facts = endpoint_facts(webhooks=Webhooks(id="/data/id", patch=LABEL, kept=("/data/url", "/data/events")))
     create, update = facts["operations"][CREATE.id], facts["operations"][UPDATE.id]
     facts["operations"] = {
         CREATE.id: replace(create, body={**create.body, "events": ["a", "b"], "tags": ["x"]}),
@@ -158,13 +122,15 @@ def test_a_switch_may_be_on_under_conditions(judged: Any, answer: Any) -> None:
     def merge(old: Endpoint, changes: Endpoint) -> Endpoint:
         return {**old, **changes, "active": False}
 
-    facts = _facts()
-    result, _ = judged(_target(answer, merge, default=False), patch_changes_what_it_names, UPDATE, **facts)
+    facts = endpoint_facts()
+    result, _ = judged(endpoint_target(answer, merge, default=False), patch_changes_what_it_names, UPDATE, **facts)
     assert result.outcome is Outcome.PASSED, result
 
 
 def test_an_older_copy_may_lack_what_an_update_set(judged: Any, answer: Any) -> None:
-    result, _ = judged(_target(answer, _plain, lag=1), patch_changes_what_it_names, UPDATE, **_facts())
+    result, _ = judged(
+        endpoint_target(answer, replace_members, lag=1), patch_changes_what_it_names, UPDATE, **endpoint_facts()
+    )
     assert result.outcome is Outcome.PASSED, result
 
 
@@ -197,7 +163,7 @@ def test_an_endpoint_without_a_label_can_be_updated(
         await an_endpoint_of_another_body_can_be_updated(case, "least")
 
     stated = {"exclusions": {f"transitions.{UPDATE.id}": "nothing conflicts"}} if states else {}
-    result, _ = judged(script, law, UPDATE, **_facts(**stated))
+    result, _ = judged(script, law, UPDATE, **endpoint_facts(**stated))
     assert result.outcome is outcome, result
 
 
@@ -221,14 +187,14 @@ def test_creates_may_share_an_endpoint_at_any_time_and_not_at_once_only(judged: 
         creates += arrived.method == "POST"
         return bytes(answer(200, {"data": {"id": name(creates, arrived.json) if arrived.method == "POST" else "old"}}))
 
-    result, _ = judged(script, endpoints_that_are_created_at_once_have_ids_of_their_own, UPDATE, **_facts())
+    result, _ = judged(script, endpoints_that_are_created_at_once_have_ids_of_their_own, UPDATE, **endpoint_facts())
     assert result.outcome is outcome, result
 
 
 @pytest.mark.parametrize("unique", [True, False])
 def test_creates_of_one_body_may_be_one_endpoint(judged: Any, answer: Any, *, unique: bool) -> None:
     """Where the stated body names nothing new, a service may take the creates at once for one."""
-    facts = _facts()
+    facts = endpoint_facts()
     body = {"url": "https://example.com/{unique}" if unique else "https://example.com/hook"}
     facts["operations"] = {**facts["operations"], CREATE.id: OperationFacts(body=body)}
     creates: list[str] = []
@@ -250,7 +216,7 @@ SHORT_UPDATES = {
 
 def _short_facts() -> dict[str, Any]:
     """Updates name the label alone; the schema of updates names the others."""
-    facts = _facts(schemas=Schemas({UPDATE.request_schema: SHORT_UPDATES}))
+    facts = endpoint_facts(schemas=Schemas({UPDATE.request_schema: SHORT_UPDATES}))
     facts["webhooks"] = Webhooks(id="/data/id", patch=LABEL, kept=("/data/url", "/data/events", "/data/active"))
     create = {"url": "https://example.com/{unique}", "label": "first"}
     bodies = ({**create, "events": ["b", "a", "c"]},)
@@ -272,9 +238,9 @@ def _first_events(old: Endpoint, changes: Endpoint) -> Endpoint:
 @pytest.mark.parametrize(
     ("merge", "refused", "changes", "switch"),
     [
-        (_plain, None, Outcome.PASSED, Outcome.PASSED),
-        (_plain, {"events"}, Outcome.PASSED, Outcome.PASSED),
-        (_plain, {"active"}, Outcome.PASSED, Outcome.INAPPLICABLE),
+        (replace_members, None, Outcome.PASSED, Outcome.PASSED),
+        (replace_members, {"events"}, Outcome.PASSED, Outcome.PASSED),
+        (replace_members, {"active"}, Outcome.PASSED, Outcome.INAPPLICABLE),
         (_on_again, None, Outcome.FAILED, Outcome.FAILED),
         (_first_events, None, Outcome.FAILED, Outcome.PASSED),
         (lambda old, new: {**old, **new, "events": old.get("events", [])}, None, Outcome.PASSED, Outcome.PASSED),
@@ -285,7 +251,7 @@ def test_members_that_the_schema_of_updates_names_are_changed_too(
     judged: Any, answer: Any, merge: Merge, refused: set[str] | None, changes: Outcome, switch: Outcome
 ) -> None:
     """A value that the profile's updates do not state may be refused, or need more than a PATCH."""
-    target = _target(answer, merge)
+    target = endpoint_target(answer, merge)
 
     def script(arrived: Any) -> bytes:
         if arrived.method == "PATCH" and arrived.json.keys() == refused:
@@ -298,13 +264,17 @@ def test_members_that_the_schema_of_updates_names_are_changed_too(
 
 
 def test_updates_at_once_need_three_members(judged: Any, answer: Any) -> None:
-    result, _ = judged(_target(answer, _plain), updates_at_once_change_what_each_names, UPDATE, **_short_facts())
+    result, _ = judged(
+        endpoint_target(answer, replace_members), updates_at_once_change_what_each_names, UPDATE, **_short_facts()
+    )
     assert result.outcome in (Outcome.PASSED, Outcome.INCONCLUSIVE), result
     facts = _short_facts()
     create = facts["operations"][CREATE.id]
     short = replace(create, body={"url": "https://example.com/{unique}"}, bodies=())
     facts["operations"] = {**facts["operations"], CREATE.id: short}
-    result, _ = judged(_target(answer, _plain), updates_at_once_change_what_each_names, UPDATE, **facts)
+    result, _ = judged(
+        endpoint_target(answer, replace_members), updates_at_once_change_what_each_names, UPDATE, **facts
+    )
     assert result.outcome is Outcome.UNSTATED, result
     assert "operations.updateInstallationWebhook.bodies" in result.message
 
@@ -312,7 +282,7 @@ def test_updates_at_once_need_three_members(judged: Any, answer: Any) -> None:
 @pytest.mark.parametrize(
     ("merge", "outcome"),
     [
-        (_plain, Outcome.PASSED),
+        (replace_members, Outcome.PASSED),
         (lambda old, new: {**old, **new, "events": sorted(new.get("events", old["events"]))}, Outcome.PASSED),
         (lambda old, new: {**old, **new, "events": [*old["events"], *new.get("events", ())]}, Outcome.WARNED),
         (
@@ -328,77 +298,5 @@ def test_updates_at_once_need_three_members(judged: Any, answer: Any) -> None:
 )
 def test_a_list_is_replaced(judged: Any, answer: Any, merge: Merge, outcome: Outcome) -> None:
     check = a_list_is_what_patch_names_whatever_it_was_before
-    result, _ = judged(_target(answer, merge), check, UPDATE, **_short_facts())
+    result, _ = judged(endpoint_target(answer, merge), check, UPDATE, **_short_facts())
     assert result.outcome is outcome, result
-
-
-def _ignoring(*values: Any) -> Merge:
-    return lambda old, changes: {**old, **{name: value for name, value in changes.items() if value not in values}}
-
-
-_FREE = {"type": "string", "minLength": 0}
-NULLABLE = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "null"}]}
-
-
-@pytest.mark.parametrize(
-    ("label", "merge", "refused", "outcome"),
-    [
-        (_FREE, _plain, (), Outcome.PASSED),
-        (_FREE, lambda old, changes: {**old, **changes, "label": "none"}, (), Outcome.PASSED),
-        (_FREE, _ignoring(""), (), Outcome.WARNED),
-        (_FREE, _ignoring(None), (), Outcome.PASSED),
-        (NULLABLE, _plain, (), Outcome.PASSED),
-        (NULLABLE, _ignoring(None), (), Outcome.WARNED),
-        (_FREE, _ignoring(""), ({"label", "tags"},), Outcome.WARNED),
-        (_FREE, _ignoring(""), ({"label", "tags"}, {"label"}), Outcome.PASSED),
-        (_FREE, _ignoring(""), ({"label", "tags"}, {"label"}, {"tags"}), Outcome.INAPPLICABLE),
-        ({"type": "string", "minLength": 1}, _ignoring([]), (), Outcome.WARNED),
-    ],
-    ids=[
-        "a text",
-        "a default in its place",
-        "a text that is ignored",
-        "null that is not named",
-        "null",
-        "null that is ignored",
-        "both refused together",
-        "the text refused",
-        "all refused",
-        "a list that is ignored",
-    ],
-)
-def test_an_update_with_an_empty_value_is_not_ignored(
-    judged: Any, answer: Any, label: Any, merge: Merge, refused: tuple[set[str], ...], outcome: Outcome
-) -> None:
-    """What the member shows afterwards is open, but for its old value; a refusal says nothing."""
-    target = _target(answer, merge)
-
-    def script(arrived: Any) -> bytes:
-        if arrived.method == "PATCH" and arrived.json.keys() in refused:
-            return bytes(answer(400, {"error": "no"}))
-        return bytes(target(arrived))
-
-    members = {"label": label, "tags": {"type": "array", "items": {"type": "string"}}}
-    facts = _facts(schemas=Schemas(by_name={UPDATE.request_schema: {"type": "object", "properties": members}}))
-    create = {"url": "https://example.com/{unique}", "label": "first", "tags": ["a"]}
-    facts["operations"] = {**facts["operations"], CREATE.id: OperationFacts(body=create)}
-    result, _ = judged(script, patch_takes_an_empty_value, UPDATE, **facts)
-    assert result.outcome is outcome, result
-
-
-def test_an_empty_value_shows_in_a_slow_copy_some_time_later(judged: Any, answer: Any) -> None:
-    members = {"label": _FREE}
-    facts = _facts(schemas=Schemas(by_name={UPDATE.request_schema: {"type": "object", "properties": members}}))
-    target = _target(answer, _plain)
-    looks = 0
-
-    def script(arrived: Any) -> bytes:
-        nonlocal looks
-        after = bytes(target(arrived))
-        looks += arrived.method == "PATCH"
-        if arrived.method == "PATCH" and looks < 3:
-            return bytes(answer(200, {"data": {"id": "new-1", "label": "first"}}))
-        return after
-
-    result, _ = judged(script, patch_takes_an_empty_value, UPDATE, **facts)
-    assert result.outcome is Outcome.PASSED, result
