@@ -113,7 +113,7 @@ _NO_OBJECTS: Mapping[str, Callable[[Any], Any]] = {
 async def a_body_that_is_no_object_is_answered_400(case: Case, value_of: Callable[[Any], Any]) -> None:
     """All request bodies are objects; binding where the profile's schema says so. The array holds a good body."""
     name, validators = case.operation.request_schema, case.runtime.validators
-    value = value_of((await case.arrange()).document)
+    value = value_of((await case.good_answer()).request.document)
     is_forbidden = validators.knows(name) and bool(validators.problem(name, value))
     level = Level.DECLARED if is_forbidden else None
     await case.shared_negative(

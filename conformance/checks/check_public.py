@@ -20,6 +20,7 @@ from conformance.checks.support.search_pages import find_ids, items_of, suits
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import MARKUP
 from conformance.checks.support.unknown_ids import has_number_alone
+from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
@@ -125,8 +126,7 @@ async def an_unknown_merchant_is_answered_404(case: Case) -> None:
 async def a_slug_with_more_behind_it_is_answered_404(case: Case) -> None:
     """A known slug with a suffix is another one. An empty list is a warning; 400 passes, since it may be too long."""
     request = await case.arrange()
-    is_numbered = any(has_number_alone(value) for value in request.path.values())
-    case.require_case(not is_numbered, "of a slug that begins with a number a service may read the number alone")
+    _require_no_number(case, request)
     longer = {name: f"{value}-no-such-7f3a" for name, value in request.path.items()}
     answer = await case.send_with_retry(request.with_path(**longer), "a slug with a suffix", request)
     if answer.status != 400:
@@ -151,8 +151,7 @@ async def a_pattern_that_fits_a_slug_names_no_store(case: Case, wildcard: str) -
     Any refusal passes: a component in front of the service may refuse the character.
     """
     request = await case.arrange()
-    is_numbered = any(has_number_alone(value) for value in request.path.values())
-    case.require_case(not is_numbered, "of a slug that begins with a number a service may read the number alone")
+    _require_no_number(case, request)
     patterns = {name: f"{value[:-1]}{wildcard}" for name, value in request.path.items()}
     is_long = all(len(value) > 1 and value[-1].isalnum() for value in request.path.values())
     case.require_case(is_long, "the slug has no last letter behind others")
@@ -168,8 +167,7 @@ async def the_beginning_of_a_slug_names_no_store(case: Case) -> None:
     With another answer it may be another store. Where the known one has nothing, no answer says which store it is.
     """
     known = await case.good_answer()
-    is_numbered = any(has_number_alone(value) for value in known.request.path.values())
-    case.require_case(not is_numbered, "of a slug that begins with a number a service may read the number alone")
+    _require_no_number(case, known.request)
     is_long = all(len(value) > 1 for value in known.request.path.values())
     case.require_case(is_long and known.data, "the slug has one character, or its store has nothing that is listed")
     shorter = {name: value[:-1] for name, value in known.request.path.items()}
@@ -177,6 +175,11 @@ async def the_beginning_of_a_slug_names_no_store(case: Case) -> None:
     if answer.ok and strictjson.is_equal(answer.data, known.data):
         message = "the beginning of a slug was answered as the store of the whole one"
         raise case.violation(message, known, answer, expected="404")
+
+
+def _require_no_number(case: Case, request: Request) -> None:
+    is_numbered = any(has_number_alone(value) for value in request.path.values())
+    case.require_case(not is_numbered, "of a slug that begins with a number a service may read the number alone")
 
 
 def _expect_404(case: Case, answer: Answer) -> None:
