@@ -60,6 +60,7 @@ async def an_allowed_transition_leads_to_the_stated_state(case: Case, transition
     """An operation that the state allows is answered 200; then its effect shows, and the resource is in that state."""
     case.need(transition, f"transitions.{case.operation.id}.leads_to", "a state that allows the operation is needed")
     assert transition is not None
+    await _expect_usual_state(case, transition)
     keeps_state = transition.leads_to == transition.fixture
     has_sign = case.operation.id in case.profile.effects and not keeps_state
     for change in (_with_least_body, _with_usual_body):  # whether each body suits each state is not stated
@@ -78,6 +79,33 @@ async def an_allowed_transition_leads_to_the_stated_state(case: Case, transition
     if oracle is not None and not await oracle.effects_within():
         raise missing_effect(case, "the allowed transition took no effect", answer, expected="an effect")
     await _expect_state(case, transition, case.fixture_of(request, transition.fixture.partition(".")[0]), answer)
+
+
+async def _expect_usual_state(case: Case, transition: Transition) -> None:
+    """Violated where the control itself was answered 409 in the state of the transition.
+
+    The fixture must have been made in the run, and another operation that its state allows be answered 200 on it: one
+    that is listed may be of an earlier run, and a plan may have a quota for all of them.
+    """
+    try:
+        await case.runtime.controls.prove(case.operation)
+    except Inconclusive as doubt:
+        refused, fixture = doubt.answers[-1], case.runtime.fixtures.find(*transition.fixture.split(".", 1))
+        members = refused.request.fixtures.members.get(transition.fixture)
+        if refused.status != 409 or members is None or fixture is None or fixture.values or transition.after:
+            raise
+        states, place = States(case.profile.transitions), Place(transition.fixture)
+        names = {t.operation for t in case.profile.transitions} - {case.operation.id}
+        allowed = (name for name in sorted(names) if states.expected_outcome(place, name) == ALLOWED)
+        await asyncio.sleep(SETTLE_S)
+        later = await _call(case, case.operation.id, members)
+        if later.status != 409 or not (witness := next(allowed, "")):
+            raise
+        known = await _call(case, witness, members)
+        if not known.ok:
+            raise
+        message = f"{case.operation.id} was refused in the state {transition.fixture}, which allows it"
+        raise case.violation(message, refused, later, known, expected="200", observed=later.summary) from doubt
 
 
 async def _with_least_body(case: Case, request: Request) -> Request:

@@ -61,6 +61,17 @@ def no_revoke_after_quote(policy: Policy) -> Policy:
 
 
 @fault(
+    "X92",
+    requirement="CONF-4",
+    title="a quoted cart cannot be checked out",
+    operations=("checkoutPublicCart",),
+    source="a state that was renamed, and one comparison with its old name",
+)
+def no_checkout_of_a_quoted_cart(policy: Policy) -> Policy:
+    return _without_state(policy, "checkoutPublicCart", "quoted")
+
+
+@fault(
     "F416",
     requirement="CONF-4",
     title="a quote is answered, and the cart stays open",

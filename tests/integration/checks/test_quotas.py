@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,6 +44,70 @@ def test_an_allowed_transition_may_be_beyond_a_quota(judged: Any, answer: Any, r
 
     result, _ = judged(script, law, QUOTE, fixtures=CARTS, transitions=(transition,))
     assert result.outcome is (Outcome.FAILED if refuses == "quoted carts" else Outcome.INCONCLUSIVE), result
+
+
+CREATED = """
+number = 0
+def cart(context):
+    global number
+    number += 1
+    return {"id": f"q{number}"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("refuses", "is_listed", "outcome"),
+    [
+        ("a quote", False, Outcome.FAILED),
+        ("a quote", True, Outcome.INCONCLUSIVE),
+        ("a quote for a moment", False, Outcome.INCONCLUSIVE),
+        ("every call", False, Outcome.INCONCLUSIVE),
+    ],
+)
+def test_an_operation_that_its_usual_state_refuses_is_seen(
+    judged: Any,
+    answer: Any,
+    quick: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    refuses: str,
+    is_listed: bool,
+    outcome: Outcome,
+) -> None:
+    """Its control is answered 409, and another call on the same cart 200 (CONF-4).
+
+    A cart of a list may be of an earlier run, one may be in use for a moment, and a plan has a quota of all calls.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "carts_of_a_test.py").write_text(CREATED)
+    created = Fixture("cart", "quoted", python="carts_of_a_test.py:cart")
+    cart = Fixture("cart", "quoted", values=values("q")) if is_listed else created
+    quotes = 0
+
+    def script(arrived: Any) -> bytes:
+        nonlocal quotes
+        is_quote = arrived.target.endswith("/quote")
+        quotes += is_quote
+        is_refused = refuses == "every call" or (is_quote and (refuses == "a quote" or quotes < 3))
+        return bytes(answer(409, {"error": "no"}) if is_refused else answer(200, {"data": {}}))
+
+    stated = Transition(QUOTE.id, "cart.quoted", leads_to="cart.quoted")
+    revoke = Transition("revokePublicCart", "cart.quoted", leads_to="cart.revoked")
+    facts = OperationFacts(body={"reason": "{unique}"}, path={"cartId": "{cart.id}"})
+
+    async def law(case: Case) -> None:
+        await an_allowed_transition_leads_to_the_stated_state(case, stated)
+
+    result, _ = judged(
+        script,
+        law,
+        QUOTE,
+        fixtures={"cart": {"quoted": cart}},
+        transitions=(stated, revoke),
+        operations=dict.fromkeys((QUOTE.id, "revokePublicCart"), facts),
+    )
+    assert result.outcome is outcome, result
 
 
 @pytest.mark.parametrize("has_quota", [True, False])
