@@ -10,6 +10,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import contract_breaks
 from conformance.checks.support.media_types import other_media_types, with_media_type
 from conformance.checks.support.new_endpoints import updated_endpoint
+from conformance.checks.support.oauth_exchange import member_place, oauth_of, with_member
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import (
     PLAIN_REPLAY,
@@ -38,6 +39,7 @@ from conformance.checks.support.unknown_ids import unknown_id_like
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
+from conformance.core import json_pointer as pointer
 from conformance.profile.model import Profile
 
 _PATH = ("api-key idempotent path", "public idempotent path")
@@ -168,6 +170,29 @@ async def a_400_is_stored_or_frees_the_key(case: Case, defects: tuple[Defect, ..
         _expect(case, 400, second.status in (400, 409), second.ok, first, second)
     else:
         await _expect_free(case, second.ok, first, second)
+
+
+_SECRETS = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser", "exchangeOAuthToken")
+
+
+@check("IDEM-12", on=_SECRETS, rests_on=PLAIN_REPLAY)
+async def a_refused_secret_frees_the_key(case: Case) -> None:
+    """The good ticket, or verifier, under the key of another one's refusal is answered 200 where that is not stored."""
+    _is_kept(case, 0)
+    request, other = await case.arrange(), await case.arrange()
+    if case.operation.auth == "oauth":
+        burns = oauth_of(case).failure_burns_code
+        case.require_case(burns is False or (burns and "verifier" not in burns), "a wrong verifier may end the code")
+        verifier = pointer.get(other.body, member_place(case, other, "code_verifier"))
+        bad = with_member(case, request, "code_verifier", lambda _: verifier)
+    else:
+        bad = request.with_body(other.body)
+    case.require_case(bad.body != request.body, "the body names no ticket")
+    first = await case.send(bad, "the secret of another call")
+    case.require_case(first.is_refused and first.status != 429, f"another secret is answered {first.summary}")
+    case.require_case(not _is_kept(case, first.status), f"{first.status} is stored")
+    second = await case.send(request, "the good secret under the same key")
+    await _expect_free(case, second.ok, first, second)
 
 
 def _ways_out(profile: Profile, operation: Operation) -> Mapping[str, WayOut | None]:

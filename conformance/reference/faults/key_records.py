@@ -1,4 +1,4 @@
-"""Faults of the record of a key, with rare calls: IDEM-1, IDEM-4, IDEM-5, IDEM-7."""
+"""Faults of the record of a key, with rare calls: IDEM-1, IDEM-4, IDEM-5, IDEM-7, IDEM-8, IDEM-12."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from conformance.reference.idempotency import (
     find,
     owner,
     reserve,
+    save,
 )
 from conformance.reference.pipeline import read_body
 from conformance.reference.policy import (
@@ -24,6 +25,7 @@ from conformance.reference.policy import (
     Policy,
     Waits,
     evolve,
+    with_handlers,
     with_idempotency,
     with_stage,
 )
@@ -222,3 +224,44 @@ def key_of_a_revoked_caller(policy: Policy) -> Policy:
             raise Refusal("in_flight", "A request with this Idempotency-Key is under way.")
 
     return with_stage(evolve(policy, authenticate=authenticate), refuse_used, before=read_body)
+
+
+def _storing(policy: Policy, kind: str, *operations: str) -> Policy:
+    """Stores refusals of this kind under their keys."""
+
+    def wrap(original: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            try:
+                return original(call, db)
+            except Refusal as refusal:
+                if refusal.kind != kind:
+                    raise
+                answer = policy.error(call, refusal)
+                save(db, call, address(call), answer)
+                return answer
+
+        return act
+
+    return with_handlers(policy, operations, wrap)
+
+
+@fault(
+    "X93",
+    requirement="IDEM-12",
+    title="the refusal of a wrong ticket is stored under the key",
+    operations=("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser"),
+    source="a handler that returns a refusal in place of raising it, so that its transaction is committed",
+)
+def wrong_ticket_stored(policy: Policy) -> Policy:
+    return _storing(policy, "bad_ticket", "consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
+
+
+@fault(
+    "X94",
+    requirement="IDEM-12",
+    title="the refusal of a grant is stored under the key",
+    operations=("exchangeOAuthToken",),
+    source="a library for OAuth whose error is an answer, which the middleware stores like any other",
+)
+def refused_grant_stored(policy: Policy) -> Policy:
+    return _storing(policy, "bad_grant", "exchangeOAuthToken")
