@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from conformance.checks.support.certainty import Doubts, note_doubts
 from conformance.checks.support.context import Runtime, control_failed, is_read
+from conformance.checks.support.control_reads import control_again
 from conformance.checks.support.signals import Inapplicable, Inconclusive, Violation, are_other_statuses, require_whole
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
@@ -169,6 +170,7 @@ class Case:
 
     def _note_answer(self, answer: Answer) -> None:
         self.answers.append(answer.ref)
+        self.runtime.control_reads.note(answer)
         note_doubts(self, answer)
 
     def rate_limit_message(self, answer: Answer) -> str:
@@ -344,7 +346,7 @@ class Case:
             return await refuse(request.with_fresh_key())  # a target may store refusals
 
         async def prove(request: Request) -> Answer:
-            return await self.send(request.with_fresh_key(), "control again")
+            return await control_again(self, request)
 
         answer, proof = await self.runtime.shared_controls[self.operation.id].negative(
             self.arrange, refuse_with_new_key, prove
@@ -388,12 +390,8 @@ class Case:
 
     async def reprove_control(self, control: Request, purpose: str = "the last defect", *answers: Answer) -> None:
         """Inconclusive unless a control with a new key is still answered 200."""
-        repeat = await self.send(control.with_fresh_key(), "control again")
+        repeat = await control_again(self, control)
         if not repeat.ok:
             result_text = f" was answered {answers[-1].summary}" if answers else ""
-            raise Inconclusive(
-                f"after {purpose}{result_text}, its control was answered {repeat.summary}",
-                *answers,
-                repeat,
-                cause=f"control:{self.operation.id}",
-            )
+            message = f"after {purpose}{result_text}, its control was answered {repeat.summary}"
+            raise Inconclusive(message, *answers, repeat, cause=f"control:{self.operation.id}")

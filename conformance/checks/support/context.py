@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from conformance.checks.support.clocks import explain_refused_proof
+from conformance.checks.support.control_reads import ControlReads
 from conformance.checks.support.first_calls import FirstCall
 from conformance.checks.support.good_answers import KnownAnswer
 from conformance.checks.support.shared_controls import SharedControl
@@ -88,6 +89,7 @@ class Runtime:
     """By operationId and the name of the credential, for reads that show who calls."""
     known_answers: dict[str, KnownAnswer] = field(default_factory=lambda: defaultdict(KnownAnswer))
     """By what was sent, for other answers that several checks judge."""
+    control_reads: ControlReads = field(default_factory=ControlReads)
     calls_with_key: Counter[str] = field(default_factory=Counter)
     """By operationId: the calls with an idempotency key that were answered."""
     has_late_objects: bool = False
