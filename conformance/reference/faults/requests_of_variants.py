@@ -246,6 +246,29 @@ def checkout_conflicts(policy: Policy) -> Policy:
 
 
 @fault(
+    "X95",
+    requirement="CONF-1",
+    title="the checkout quote of a cart that was read is answered from a cache after it was revoked",
+    operations=("quotePublicCartCheckout",),
+    source="a cache in front of a service that prices carts, which nobody clears when the cart changes",
+    seeded_in="V557",
+)
+def quote_from_a_cache(policy: Policy) -> Policy:
+    known: dict[tuple[str, str], Answer] = {}
+
+    def wrap(original: Handler) -> Handler:
+        def read(call: Call, db: Connection) -> Answer:
+            place = call.caller.installation if call.caller else "", call.resource
+            if place not in known:
+                known[place] = original(call, db)
+            return known[place]
+
+        return read
+
+    return with_handler(policy, "quotePublicCartCheckout", wrap)
+
+
+@fault(
     "F517",
     requirement="TEN-3",
     title="PATCH answers an endpoint of another installation 404, every other operation 403",

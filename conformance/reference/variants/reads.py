@@ -108,3 +108,31 @@ def reads_that_quote(policy: Policy) -> Policy:
         return evolve(answer, value={**answer.value, "data": {**data, "state": "quoted"}})
 
     return with_shape(policy, shaper, _READS[0])
+
+
+@variant(
+    "V557",
+    requirement="CONF-1",
+    title="the read of the checkout quote refuses a revoked cart 300 ms after it was revoked, as the profile states",
+    profile={
+        "transitions": [
+            *({"operation": name, "fixture": f, "leads_to": to} for name, f, to in _STEPS if name != _READS[0]),
+            {"operation": _READS[0], "fixture": "cart.open", "leads_to": "cart.open"},
+            {"operation": _READS[0], "fixture": "cart.revoked"},
+            {"operation": _READS[0], "fixture": "cart.open", "after": ["revokePublicCart"]},
+            *({"operation": name, "none": "its states are not stated"} for name in _WRITES if name not in _CARTS),
+        ]
+    },
+)
+def reads_that_refuse(policy: Policy) -> Policy:
+    def refuse_revoked(handler: Handler) -> Handler:
+        def read(call: Call, db: Connection) -> Answer:
+            recent = select(func.count()).where(effects.c.resource == call.resource, effects.c.at > time.time() - LAG_S)
+            answer = handler(call, db)
+            if answer.value["data"]["state"] == "revoked" and not db.execute(recent).scalar_one():
+                raise Refusal("state_conflict", "The cart is revoked.")
+            return answer
+
+        return read
+
+    return with_handler(policy, _READS[0], refuse_revoked)
