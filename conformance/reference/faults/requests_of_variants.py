@@ -250,7 +250,7 @@ def checkout_conflicts(policy: Policy) -> Policy:
     requirement="CONF-1",
     title="the checkout quote of a cart that was read is answered from a cache after it was revoked",
     operations=("quotePublicCartCheckout",),
-    source="a cache in front of a service that prices carts, which nobody clears when the cart changes",
+    source="a cache in front of a service that prices carts, cleared by its age only",
     seeded_in="V557",
 )
 def quote_from_a_cache(policy: Policy) -> Policy:
