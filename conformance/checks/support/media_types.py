@@ -21,8 +21,13 @@ def with_media_type(request: Request, media_type: str | None) -> Request:
 
 
 def other_media_types(media_types: tuple[str, ...]) -> list[str]:
-    """Media types just outside the list: a longer name, and a name of another kind."""
+    """Media types just outside the list: of another kind, with its suffix, and with the beginning of one of it."""
     has_suffix = any("*" in name for name in media_types)
     near = f"text/{SUBTYPE}+json" if has_suffix else f"application/{SUBTYPE}+json"
+    longer = [f"{name}5" for name in media_types if "*" not in name][:1]
     patterns = [name.casefold() for name in media_types]
-    return [name for name in ("text/plain", near) if not any(fnmatchcase(name, pattern) for pattern in patterns)]
+    return [
+        name
+        for name in ("text/plain", near, *longer)
+        if not any(fnmatchcase(name.casefold(), pattern) for pattern in patterns)
+    ]

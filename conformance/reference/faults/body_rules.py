@@ -102,6 +102,19 @@ def one_byte_more(policy: Policy) -> Policy:
     return with_reading(policy, max_bytes=policy.reading.max_bytes + 1)
 
 
+@fault(
+    "X96",
+    requirement="BODY-9",
+    title="every media type that begins with application/json is read as JSON",
+    source="a comparison of the beginning, so that parameters need not be cut off",
+)
+def media_type_by_its_beginning(policy: Policy) -> Policy:
+    def accepts(media: str | None) -> bool:
+        return policy.reading.accepts(media) or (media or "").startswith("application/json")
+
+    return with_reading(policy, accepts=accepts)
+
+
 @fault("F409", requirement="BODY-9", title="depth limited to half of what is stated", source="a WAF's default of 32")
 def half_the_depth(policy: Policy) -> Policy:
     return with_reading(policy, max_depth=policy.reading.max_depth // 2)
