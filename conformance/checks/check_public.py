@@ -17,6 +17,7 @@ from conformance.checks.support.public_access import (
 )
 from conformance.checks.support.registry import check
 from conformance.checks.support.search_pages import find_ids, items_of, suits
+from conformance.checks.support.sibling_operations import refused_by_one_operation
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import MARKUP
 from conformance.checks.support.unknown_ids import has_number_alone
@@ -219,7 +220,10 @@ async def the_products_of_a_store_are_its_own(case: Case) -> None:
 
 @check("VER-1")
 async def the_operation_is_served_under_its_declared_path(case: Case) -> None:
-    """The operation is served under /api/v1. A 404 fails where only the route can be missing."""
+    """The operation is served under /api/v1. A 404 fails where only the route can be missing.
+
+    A 404 to a resource that another operation finds is about the route, not about the resource.
+    """
     try:
         case.answers.append((await case.runtime.controls.prove(case.operation)).ref)
         return
@@ -232,8 +236,15 @@ async def the_operation_is_served_under_its_declared_path(case: Case) -> None:
         )
         outside = await case.send(unprefixed.with_fresh_key(), "outside /api/v1")
         # a 404 may be about what the request names: a resource, a code, a filter
-        names_nothing = not (case.operation.path_parameters or case.operation.query_parameters)
+        optional = [parameter.name for parameter in case.operation.query_parameters if not parameter.required]
+        if set(optional) & {name for name, _ in request.query}:
+            answer = await case.send(request.without_query(*optional), "without filters")
+        names_nothing = not case.operation.path_parameters and answer.status == 404
         if outside.ok or (names_nothing and case.operation.auth != "oauth"):
             raise case.violation("the operation is not served under /api/v1", outside, answer, expected="200")
+        if found := await refused_by_one_operation(case, answer):
+            later, sibling = found
+            message = f"the operation is not served: {sibling.request.operation.id} finds the resource of its path"
+            raise case.violation(message, sibling, later, expected="200")
     if not answer.ok:
         raise control_failed(answer)

@@ -23,6 +23,7 @@ from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.list_items import has_items, texts_of_items
 from conformance.checks.support.path_spellings import encode_letter, encode_letter_before, with_spelling
 from conformance.checks.support.registry import check
+from conformance.checks.support.sibling_operations import refused_by_one_operation
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -161,8 +162,12 @@ async def the_named_scope_suffices(case: Case, credential: str) -> None:
     request = await case.arrange(credential=credential, prove_control=False)
     answer = await case.send(request, f"the key {credential!r}")
     if answer.status == 403 and case.operation.path_parameters:
-        await case.runtime.controls.prove(case.operation)  # or its resource may be of another installation
-    _expect_permission(case, credential, answer)
+        try:
+            await case.runtime.controls.prove(case.operation)
+        except Inconclusive:  # or its resource may be of another installation
+            if not await refused_by_one_operation(case, answer):
+                raise
+    await _expect_permission(case, credential, answer)
 
 
 @check("SCO-2", on="scoped body")
@@ -223,11 +228,14 @@ async def _cause_events(case: Case) -> None:
                 await case.send(await case.arrange(operation), "an event")
 
 
+_INTROSPECTION: Final = ("getApiKeyIdentity", "getInstallationCredentialReadiness")
+
+
 @check("SCO-3", cases=cases(ALLOWED))
 async def any_valid_key_may_introspect(case: Case, credential: str) -> None:
     """Identity and readiness demand no scope."""
     _need_allowed(case, credential)
-    _expect_permission(case, credential, await case.answer_to(credential))
+    await _expect_permission(case, credential, await case.answer_to(credential))
 
 
 def _need_allowed(case: Case, credential: str) -> None:
@@ -237,8 +245,17 @@ def _need_allowed(case: Case, credential: str) -> None:
     case.need_credential(credential, message, absent)
 
 
-def _expect_permission(case: Case, credential: str, answer: Answer) -> None:
+async def _expect_permission(case: Case, credential: str, answer: Answer) -> None:
+    """Violated by a 403, and by a 401 to a key with which another operation is answered 200 afterwards."""
     if answer.status == 403:
         raise case.violation(f"the key {credential!r} was answered 403", answer, expected="not 403")
+    if answer.status == 401:
+        other = next(case.contract.operations[name] for name in _INTROSPECTION if name != case.operation.id)
+        later = await case.send(answer.request.with_fresh_key(), f"the key {credential!r} again")
+        request = await case.arrange(other, credential=credential, prove_control=False)
+        known = await case.send(request, f"the key {credential!r} on another operation")
+        if later.status == 401 and known.ok:
+            message = f"the key {credential!r} was answered 401, and {other.id} accepts it"
+            raise case.violation(message, known, later, expected="not 401")
     if not answer.ok:
         raise control_failed(answer)

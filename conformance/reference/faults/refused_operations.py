@@ -1,0 +1,96 @@
+"""Faults of operations that refuse every call: VER-1, SCO-2, SCO-3, ERR-3."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.policy import Handler, Policy, with_handler
+from conformance.reference.registry import fault
+
+
+def _refusing(policy: Policy, operation: str, kind: str, message: str) -> Policy:
+    def wrap(_original: Handler) -> Handler:
+        def refuse(_call: Call, _db: Connection) -> Answer:
+            raise Refusal(kind, message)
+
+        return refuse
+
+    return with_handler(policy, operation, wrap)
+
+
+@fault(
+    "X24",
+    requirement="VER-1",
+    title="the after-sales eligibility of every order answered 404",
+    operations=("getStorefrontOrderAfterSalesEligibility",),
+    source="a lookup by the number of an order, where the path has its id",
+)
+def eligibility_not_found(policy: Policy) -> Policy:
+    return _refusing(policy, "getStorefrontOrderAfterSalesEligibility", "not_found", "There is no such order.")
+
+
+@fault(
+    "X25",
+    requirement="VER-1",
+    title="every ticket of a checkout answered 404",
+    operations=("consumeHostedCheckoutBrowserTicket",),
+    source="a cache of tickets that the new version of the service that issues them does not fill",
+)
+def ticket_not_found(policy: Policy) -> Policy:
+    return _refusing(policy, "consumeHostedCheckoutBrowserTicket", "bad_ticket", "There is no such session.")
+
+
+@fault(
+    "X26",
+    requirement="VER-1",
+    title="every search answered 404",
+    operations=("searchPublicProducts",),
+    source="a search without an index after a deployment, whose client maps a missing index to a missing product",
+)
+def search_not_found(policy: Policy) -> Policy:
+    return _refusing(policy, "searchPublicProducts", "not_found", "There are no products.")
+
+
+@fault(
+    "X27",
+    requirement="SCO-2",
+    title="the quote of a cart answered 403 to every key",
+    operations=("quotePublicCart",),
+    source="a scope that was renamed in one annotation, so that no key has it",
+)
+def scope_of_no_key(policy: Policy) -> Policy:
+    return _refusing(policy, "quotePublicCart", "forbidden", "The key lacks the scope cart:quote.")
+
+
+@fault(
+    "X28",
+    requirement="SCO-2",
+    title="the creation of an endpoint answered 401 to every key",
+    operations=("createInstallationWebhook",),
+    source="a route that was moved behind the login of the console",
+)
+def creation_behind_a_login(policy: Policy) -> Policy:
+    return _refusing(policy, "createInstallationWebhook", "bad_credential", "Log in to create an endpoint.")
+
+
+@fault(
+    "X29",
+    requirement="SCO-3",
+    title="the identity of a key answered 401 to every key",
+    operations=("getApiKeyIdentity",),
+    source="a digest of keys that was changed everywhere but in the service of identities",
+)
+def identity_refused(policy: Policy) -> Policy:
+    return _refusing(policy, "getApiKeyIdentity", "bad_credential", "The API key is not valid.")
+
+
+@fault(
+    "X30",
+    requirement="ERR-3",
+    title="the cancellation eligibility of every order answered 400",
+    operations=("getStorefrontOrderCancellationEligibility",),
+    source="a path value that is parsed as a number, where the ids of orders have become texts",
+)
+def eligibility_is_invalid(policy: Policy) -> Policy:
+    return _refusing(policy, "getStorefrontOrderCancellationEligibility", "bad_id", "The id is no number.")
