@@ -49,17 +49,17 @@ def _siblings(case: Case) -> list[Operation]:
     They name in their bodies what the operation names in its own, such as a ticket: it may be what is refused.
     """
     parameters = case.operation.path_parameters
-    named = {name for name in _named_in_body(case, case.operation) if name != "unique"}
+    own_names = {name for name in _names_in_body(case, case.operation) if name != "unique"}
     found = [
         other
         for other in case.contract.all
         if other != case.operation and parameters and other.path_parameters == parameters
-        if named <= _named_in_body(case, other)
+        if own_names <= _names_in_body(case, other)
     ]
     return sorted(found, key=lambda operation: operation.method != "GET")
 
 
-def _named_in_body(case: Case, operation: Operation) -> frozenset[str]:
+def _names_in_body(case: Case, operation: Operation) -> frozenset[str]:
     body = case.runtime.arranger.facts(operation).body
     return placeholders(body) if body is not None else frozenset()
 
