@@ -14,7 +14,7 @@ from conformance.client.response import Answer
 if TYPE_CHECKING:
     from conformance.checks.support.case import Case
 
-_WAIT_S: Final = 0.5
+_WAIT_S: Final = 1.0
 """Seconds for which a control waits for the read of another check before it is sent."""
 
 
