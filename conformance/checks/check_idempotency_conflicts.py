@@ -17,13 +17,13 @@ from conformance.checks.support.races import expect_overlap, send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, free_leaves, require_replay, variations
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.stated_bodies import other_bodies
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
-from conformance.profile.resources import OperationFacts
 
 _NO_LONG_TEXT = f"no member of the body accepts {SHORTEST} characters"
 _MAX_ATTEMPTS = 5
@@ -165,12 +165,7 @@ async def _with_a_long_text(case: Case, number: int) -> tuple[Request, Any, str]
     return request, *found[0]
 
 
-def _other_bodies(profile: Profile, operation: Operation) -> Mapping[str, int | None]:
-    bodies = profile.operations.get(operation.id, OperationFacts()).bodies
-    return {f"body-{index + 2}": index for index in range(len(bodies))} or {"": None}
-
-
-@check("IDEM-4", cases=_other_bodies, rests_on=PLAIN_REPLAY)
+@check("IDEM-4", cases=other_bodies, rests_on=PLAIN_REPLAY)
 async def another_valid_body_under_the_same_key_is_answered_409(case: Case, index: int | None) -> None:
     """Another valid body of the profile conflicts with the key's first one."""
     case.require_case(

@@ -1,4 +1,4 @@
-"""Valid bodies at the edges of what the profile's schemas allow (STA-1, BODY-4, ENV-1)."""
+"""Valid bodies at the edges of what the profile's schemas allow (STA-1, BODY-4), and those that it states (BODY-10)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from conformance.checks.support.invalid_bodies import is_against_schema, schema_
 from conformance.checks.support.registry import check
 from conformance.checks.support.schema_bounds import REQUIRED_ALONE
 from conformance.checks.support.sized_bodies import pad
+from conformance.checks.support.stated_bodies import answer_to_body, other_bodies, send_body
 from conformance.checks.support.strategies import places
 from conformance.checks.support.survival import expect_survival
 from conformance.client.response import Answer
@@ -110,3 +111,21 @@ async def a_text_is_measured_in_characters(case: Case) -> None:
                 message = f"{longest} characters at {where}, which the schema allows, are refused, and one less is not"
                 raise case.violation(message, near, plain, expected="200")
     case.note(f"the body with the most that the schema allows is refused in other ways than for the length of {where}")
+
+
+@check("BODY-10", on="body", cases=other_bodies)
+async def every_stated_body_is_accepted(case: Case, index: int | None) -> None:
+    """Another body that the profile states as valid is not answered 400, where the usual one is answered 200.
+
+    Its state may not allow what such a body asks for, which is no question of the body.
+    """
+    missing = f"the profile states no other valid body (operations.{case.operation.id}.bodies)"
+    case.require_case(index is not None, missing)
+    assert index is not None
+    if (await answer_to_body(case, index)).status != 400:
+        return
+    refused = await send_body(case, index)
+    control = await case.control(await case.arrange())
+    if refused.status == 400:
+        message = "a body that the profile states as valid was answered 400"
+        raise case.violation(message, control, refused, expected="200")

@@ -1,10 +1,12 @@
-"""Faults of operations that refuse every call: VER-1, SCO-2, SCO-3, ERR-3."""
+"""Faults of operations that refuse every call, or every call with a valid body: VER-1, SCO-2, SCO-3, ERR-3, BODY-10."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlalchemy import Connection
 
-from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.call import Answer, Call, JsonObject, Refusal
 from conformance.reference.policy import Handler, Policy, with_handler
 from conformance.reference.registry import fault
 
@@ -94,3 +96,43 @@ def identity_refused(policy: Policy) -> Policy:
 )
 def eligibility_is_invalid(policy: Policy) -> Policy:
     return _refusing(policy, "getStorefrontOrderCancellationEligibility", "bad_id", "The id is no number.")
+
+
+def _refusing_body(policy: Policy, operation: str, is_refused: Callable[[JsonObject], bool], message: str) -> Policy:
+    def wrap(original: Handler) -> Handler:
+        def refuse(call: Call, db: Connection) -> Answer:
+            if is_refused(call.body):
+                raise Refusal("invalid", message)
+            return original(call, db)
+
+        return refuse
+
+    return with_handler(policy, operation, wrap)
+
+
+@fault(
+    "X31",
+    requirement="BODY-10",
+    title="a checkout on account answered 400",
+    operations=("checkoutPublicCart",),
+    source="a method of payment that was lost in the mapping to another provider",
+)
+def invoice_refused(policy: Policy) -> Policy:
+    def is_refused(body: JsonObject) -> bool:
+        return bool(body["payment"]["method"] == "invoice")
+
+    return _refusing_body(policy, "checkoutPublicCart", is_refused, "The method of payment is not known.")
+
+
+@fault(
+    "X32",
+    requirement="BODY-10",
+    title="an update of the URL of an endpoint alone answered 400",
+    operations=("updateInstallationWebhook",),
+    source="a validator of creations that reads updates, too, and asks for events with every URL",
+)
+def url_needs_events(policy: Policy) -> Policy:
+    def is_refused(body: JsonObject) -> bool:
+        return "url" in body and "events" not in body
+
+    return _refusing_body(policy, "updateInstallationWebhook", is_refused, "The events are missing.")

@@ -9,6 +9,7 @@ import pytest
 from conformance.checks.check_answers import a_resource_of_every_state_is_read
 from conformance.checks.check_public import the_operation_is_served_under_its_declared_path
 from conformance.checks.check_scopes import the_named_scope_suffices
+from conformance.checks.check_valid_bodies import every_stated_body_is_accepted
 from conformance.checks.support.case import Case
 from conformance.core.outcomes import Outcome
 from conformance.profile.model import Credential, SecretSource
@@ -112,4 +113,28 @@ def test_a_read_is_not_invalid_where_another_one_finds_its_resource(
 
     operations = facts(CANCELLATION.id, "getStorefrontOrderAfterSalesEligibility", orderId="{order.id}")
     result, _ = judged(script, law, CANCELLATION, fixtures=ORDERS, operations=operations)
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(
+    ("status", "usual", "outcome"),
+    [
+        (400, 200, Outcome.FAILED),
+        (409, 200, Outcome.PASSED),
+        (400, 400, Outcome.INCONCLUSIVE),
+        (200, 200, Outcome.PASSED),
+    ],
+)
+def test_a_stated_body_is_no_bad_request(judged: Any, answer: Any, status: int, usual: int, outcome: Outcome) -> None:
+    """What the state of a cart refuses, and what is refused with every body, is another question (BODY-10)."""
+
+    def script(arrived: Any) -> bytes:
+        found = status if arrived.json == {"reason": "other"} else usual
+        return bytes(answer(found, {"data": {}} if found == 200 else {"error": "no"}))
+
+    async def law(case: Case) -> None:
+        await every_stated_body_is_accepted(case, 0)
+
+    quote = OperationFacts(body={"reason": "x"}, bodies=({"reason": "other"},), path={"cartId": "{cart.id}"})
+    result, _ = judged(script, law, QUOTE, fixtures=CARTS, operations={QUOTE.id: quote})
     assert result.outcome is outcome, result
