@@ -210,14 +210,18 @@ async def _expect_nothing_to_find(case: Case, request: Request, filtered: Answer
     raise Inconclusive(f"no item has the {name} {value!r}", filtered)
 
 
-def _pages_before_the_end(case: Case, pages: list[Answer], size: int) -> list[Answer]:
+async def _pages_before_the_end(case: Case, request: Request, pages: list[Answer], size: int) -> list[Answer]:
     """The pages up to a short one, which is the last, where the profile does not state what follows that.
 
-    It may be shown in place of those that do not exist.
+    Another one may be shown again in place of those that do not exist, also behind a full last one: a page that equals
+    another one counts where a larger page has more items than the pages before it hold.
     """
-    is_stated = bool(case.profile.search.past_the_end)
+    if case.profile.search.past_the_end:
+        return pages
     last = next((number for number, page in enumerate(pages) if len(items_of(page)) < size), len(pages))
-    return pages if is_stated else pages[: last + 1]
+    large = await read_page(case, request, first_page(case.profile), largest_page_size(case.profile))
+    count, found = len(items_of(large)) if large.ok else 0, list(map(items_of, pages))
+    return [page for n, page in enumerate(pages[: last + 1]) if n * size < count or found[n] not in found[:n]]
 
 
 @check("SRCH-6")
@@ -228,7 +232,8 @@ async def another_page_shows_other_items(case: Case) -> None:
     sizes = page_sizes(case.profile)
     for size in sizes:
         pages = [await read_page(case, request, first_page(case.profile) + number, size) for number in range(_PAGES)]
-        filled_pages = _pages_before_the_end(case, [page for page in pages if page.ok and items_of(page)], size)
+        found = [page for page in pages if page.ok and items_of(page)]
+        filled_pages = await _pages_before_the_end(case, request, found, size)
         if len(filled_pages) < 2:
             if size == sizes[0]:
                 raise Inconclusive(f"there are not two pages of pageSize {size}", *pages[:2])

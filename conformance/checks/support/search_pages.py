@@ -176,7 +176,10 @@ async def read_pages(case: Case, request: Request, size: int, most: int) -> list
 
 
 async def read_to_end(case: Case, request: Request, size: int, most: int) -> tuple[list[Answer], Answer | None]:
-    """The same, and the answer after them: a page without items or a refusal; None where `most` pages have items."""
+    """The same, and the answer after them: a page without items or a refusal; None where `most` pages have items.
+
+    Where what follows the last page is not stated, the last one again ends them too.
+    """
     pages: list[Answer] = []
     for page in range(first_page(case.profile), first_page(case.profile) + most):
         answer = await read_page(case, request, page, size)
@@ -187,6 +190,8 @@ async def read_to_end(case: Case, request: Request, size: int, most: int) -> tup
         if len(items_of(answer)) > size:
             raise Inconclusive("a page is longer than pageSize", answer, cause="SRCH-4")
         if pages and items_of(answer) == items_of(pages[-1]):
+            if not case.profile.search.past_the_end:
+                return pages, answer
             raise Inconclusive("two pages hold the same items", pages[-1], answer, cause="SRCH-6")
         pages.append(answer)
     return pages, None

@@ -128,3 +128,25 @@ def test_an_item_may_be_its_own_id(judged: Any, answer: Any, outcome: Outcome, s
     stated = Search(query={**QUERY, "pageSize": 2}, page_base=1, page_size_min=2, stable_sort=True, item_id="")
     result, _ = judged(script, another_page_shows_other_items, SEARCH, search=stated)
     assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(
+    ("outcome", "stated", "count"),
+    [
+        (Outcome.PASSED, "", 4),
+        (Outcome.PASSED, "", 8),
+        (Outcome.INCONCLUSIVE, "", 1),
+        (Outcome.FAILED, "empty", 4),
+    ],
+)
+def test_the_last_page_may_be_shown_again(judged: Any, answer: Any, outcome: Outcome, stated: str, count: int) -> None:
+    """In place of the pages behind it, where the profile does not state what they are; also a full one."""
+
+    def script(arrived: Any) -> bytes:
+        page, size = int(asked(arrived)["page"]), int(asked(arrived)["pageSize"])
+        at = min(page - 1, (count - 1) // size) * size
+        return bytes(answer(200, {"data": CATALOGUE[:count][at : at + size]}))
+
+    search = Search(query=QUERY, page_base=1, stable_sort=True, item_id="/id", past_the_end=stated)
+    result, _ = judged(script, another_page_shows_other_items, SEARCH, search=search)
+    assert result.outcome is outcome, result

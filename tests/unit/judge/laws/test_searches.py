@@ -63,12 +63,17 @@ def test_a_filter_holds() -> None:
 
 
 def test_two_pages_hold_different_items() -> None:
-    """SRCH-6: the same items on two pages; much later, or in another search, they say nothing."""
-    stable = stated(stable_sort=True, item_id="/id")
+    """SRCH-6: the same items on two pages; much later, or in another search, they say nothing.
+
+    Nor do they where the last page may be shown in place of those behind it.
+    """
+    stable = stated(stable_sort=True, item_id="/id", past_the_end="empty")
     assert outcome("SRCH-6", search(), search(page="2", at=1.0), stated=stable) is Outcome.FAILED
     assert outcome("SRCH-6", search(), search(1, page="2", at=1.0), stated=stable) is Outcome.PASSED
     assert outcome("SRCH-6", search(), search(page="2", at=99.0), stated=stable) is Outcome.UNTESTED
     assert outcome("SRCH-6", search(), search(page="2", q="other", at=1.0), stated=stable) is Outcome.UNTESTED
+    last_again = stated(stable_sort=True, item_id="/id")
+    assert outcome("SRCH-6", search(), search(page="2", at=1.0), stated=last_again) is Outcome.UNTESTED
 
 
 @pytest.mark.parametrize(
@@ -153,7 +158,7 @@ def test_a_filter_may_ignore_case_and_outer_spaces(value: str) -> None:
 
 def test_an_item_may_be_its_own_id() -> None:
     """SRCH-6, SRCH-9: the empty pointer is a statement."""
-    own = stated(stable_sort=True, item_id="", sorts={"name": ("/price", "ascending")})
+    own = stated(stable_sort=True, item_id="", past_the_end="empty", sorts={"name": ("/price", "ascending")})
     assert outcome("SRCH-6", search(), search(page="2", at=1.0), stated=own) is Outcome.FAILED
     assert outcome("SRCH-9", search(), stated=own) is Outcome.PASSED
     assert outcome("SRCH-6", search(), search(page="2", at=1.0), stated=stated(stable_sort=True)) is Outcome.UNSTATED
