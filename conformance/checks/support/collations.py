@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from typing import Any, Final
 
@@ -30,6 +31,11 @@ def _instant(value: Any) -> float:
     """A time with any number of decimals and any offset; raises ValueError for any other text."""
     time = datetime.fromisoformat(str(value))
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def _http_date(value: Any) -> float:
+    """A time as in HTTP, which some frameworks write in JSON too; raises ValueError for any other text."""
+    return parsedate_to_datetime(str(value)).timestamp()
 
 
 def _by_class(value: Any) -> list[tuple[int, str]]:
@@ -62,6 +68,7 @@ _COLLATIONS: tuple[Callable[[Any], Any], ...] = (
     _letters,
     _naturally,
     _instant,
+    _http_date,
     _by_class,
     *map(_tailoring_key, _TAILORINGS),
 )

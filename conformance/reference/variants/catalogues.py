@@ -1,19 +1,22 @@
-"""Legitimate catalogues: how pages end."""
+"""Legitimate catalogues: how pages end, how a time is written, how a store is named."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from sqlalchemy import Connection
 
 from conformance.reference.call import Answer, Call
 from conformance.reference.catalogue import STOCK, Stock
-from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_search
+from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_search, with_shape
 from conformance.reference.registry import variant
 
 _SEARCH: Final = "searchPublicProducts"
+_FIRST_DAY: Final = datetime(2026, 1, 28, 9, 30, tzinfo=UTC)
 
 
 def _stock_of(count: int) -> Stock:
@@ -45,3 +48,26 @@ def last_page_again(policy: Policy) -> Policy:
         return search
 
     return with_handler(with_search(policy, stock=_stock_of(4)), _SEARCH, wrap)
+
+
+@variant(
+    "V562",
+    requirement="SRCH-9",
+    title="a sort is by a time that is written as in HTTP",
+    profile={"search": {"sorts": {"name": {"by": "/tags/0"}}}},
+)
+def times_as_in_http(policy: Policy) -> Policy:
+    """As Flask writes a time in JSON. Of each product the first tag is its time."""
+    orders = {**STOCK.orders, "name": STOCK.products}
+    numbers = {product.id: number for number, product in enumerate(STOCK.products)}
+
+    def shaper(_call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        return evolve(answer, value={**answer.value, "data": [_with_time(item) for item in answer.value["data"]]})
+
+    def _with_time(item: dict[str, Any]) -> dict[str, Any]:
+        time = _FIRST_DAY + timedelta(hours=31 * numbers[item["id"]])
+        return {**item, "tags": [format_datetime(time, usegmt=True), *item["tags"]]}
+
+    return with_shape(with_search(policy, stock=replace(STOCK, orders=orders)), shaper, _SEARCH)

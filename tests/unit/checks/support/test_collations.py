@@ -33,6 +33,7 @@ ORDERED: list[list[Any]] = [
     ["Zinc", "\u00c5ngstr\u00f6m"],
     [1, 10**400],
     ["2026-01-02T10:00:00Z", "2026-01-02T10:00:00.5Z", "2026-01-02T10:00:01Z"],
+    ["Wed, 28 Jan 2026 09:30:00 GMT", "Thu, 29 Jan 2026 16:30:00 GMT", "Mon, 02 Feb 2026 08:00:00 GMT"],
     ["2026-10-25T02:30:00+02:00", "2026-10-25T02:10:00+01:00"],
 ]
 """Ascending, as one service or another sorts."""
@@ -52,6 +53,10 @@ def test_what_a_service_may_call_ascending_is_ordered(values: list[Any]) -> None
         ([1, None, 3, 2], (3, 2)),
         (["item 10", "item 9", "item 8"], ("item 9", "item 8")),
         (["\u00e4", "b", "a"], ("b", "a")),
+        (
+            ["Mon, 02 Feb 2026 08:00:00 GMT", "Sun, 01 Feb 2026 08:00:00 GMT", "Sat, 31 Jan 2026 08:00:00 GMT"],
+            ("Sun, 01 Feb 2026 08:00:00 GMT", "Sat, 31 Jan 2026 08:00:00 GMT"),
+        ),
     ],
 )
 def test_what_no_service_calls_ascending_is_not(values: list[Any], pair: tuple[Any, Any]) -> None:
