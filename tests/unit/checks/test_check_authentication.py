@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from typing import Any
 
 import pytest
@@ -68,3 +70,25 @@ def test_a_key_in_the_other_case_is_judged_as_stated(
     result, target = judged(accepts, law, authorization=authorization, keys={"full": key})
     assert result.outcome is outcome, result
     assert bool(target.arrived) is (stated != "any")
+
+
+@pytest.mark.parametrize("name", sorted({*NEAR_MISSES} - {"case-flipped"}))
+def test_a_key_in_base64_may_be_read_up_to_its_padding(judged: Any, answer: Any, name: str) -> None:
+    """As Basic credentials are by decoders that stop there: what follows is no part of the key."""
+    key = base64.b64encode(b"acme:a-secret-of-a-shop").decode()
+    assert key.endswith("=")
+
+    async def law(case: Case) -> None:
+        await a_defective_credential_is_answered_401(case, name)
+
+    def script(arrived: Any) -> bytes:
+        given = "".join(arrived.all("authorization")).removeprefix("Basic ")
+        try:
+            is_good = base64.b64decode(given) == base64.b64decode(key)
+        except binascii.Error:
+            is_good = False
+        return bytes(answer(200 if is_good else 401, {"data": {}} if is_good else {"error": "no"}))
+
+    result, target = judged(script, law, authorization=Authorization("Basic {key}"), keys={"full": key})
+    assert result.outcome is Outcome.PASSED, result
+    assert target.arrived
