@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -11,11 +12,12 @@ from urllib.parse import parse_qsl, urlencode
 from sqlalchemy import Connection
 
 from conformance.reference.call import Answer, Call
-from conformance.reference.catalogue import STOCK, Stock
-from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_search, with_shape
+from conformance.reference.catalogue import MERCHANTS, STOCK, Product, Stock
+from conformance.reference.policy import Handler, Policy, before_work, evolve, with_handler, with_search, with_shape
 from conformance.reference.registry import variant
 
 _SEARCH: Final = "searchPublicProducts"
+_LISTS: Final = ("listPublicMerchantCategories", "listPublicMerchantProducts")
 _FIRST_DAY: Final = datetime(2026, 1, 28, 9, 30, tzinfo=UTC)
 
 
@@ -71,3 +73,25 @@ def times_as_in_http(policy: Policy) -> Policy:
         return {**item, "tags": [format_datetime(time, usegmt=True), *item["tags"]]}
 
     return with_shape(with_search(policy, stock=replace(STOCK, orders=orders)), shaper, _SEARCH)
+
+
+@variant(
+    "V563",
+    requirement="PUB-3",
+    title="two slugs differ in a last letter, and characters that no slug has are dropped from one that is asked for",
+)
+def slugs_of_letters(policy: Policy) -> Policy:
+    """As a router does that makes a slug of what it gets."""
+    shorter = MERCHANTS[0][:-1]
+    orders = {name: tuple(map(_of_more_stores, products)) for name, products in STOCK.orders.items()}
+    stock = replace(STOCK, merchants=(*STOCK.merchants, shorter), orders=orders)
+
+    def make_slug(call: Call, _db: Connection) -> Call:
+        return evolve(call, path={**call.path, "slug": re.sub("[^a-z-]", "", call.path["slug"].lower())})
+
+    return before_work(with_search(policy, stock=stock), make_slug, *_LISTS)
+
+
+def _of_more_stores(product: Product) -> Product:
+    """The last products are those of a store whose slug begins that of the first one."""
+    return replace(product, merchant=MERCHANTS[0][:-1]) if product.id >= "prod_0055" else product

@@ -68,11 +68,13 @@ def _like(pattern: str) -> bool:
         (Outcome.PASSED, "acme", 403, None),
         (Outcome.WARNED, "acme", 200, []),
         (Outcome.FAILED, "acme", 200, [OWN]),
+        (Outcome.FAILED, "acme", 200, [OWN, OTHER]),
+        (Outcome.PASSED, "acme", 200, [OTHER]),
         (Outcome.INAPPLICABLE, "17-acme", 200, [OWN]),
         (Outcome.INAPPLICABLE, "a", 200, [OWN]),
         (Outcome.INAPPLICABLE, "acme!", 200, [OWN]),
     ],
-    ids=["unknown", "no slug", "firewall", "empty", "LIKE", "number", "short", "mark"],
+    ids=["unknown", "no slug", "firewall", "empty", "LIKE", "several", "dropped", "number", "short", "mark"],
 )
 def test_a_wildcard_in_a_slug_stands_for_itself(
     judged: Any, answer: Any, wildcard: str, outcome: Outcome, slug: str, status: int, data: Any
@@ -83,6 +85,8 @@ def test_a_wildcard_in_a_slug_stands_for_itself(
         asked = unquote(arrived.target.split("/")[-2])
         if asked == slug:
             return bytes(answer(200, {"data": [OWN]}))
+        if asked == slug[:-1]:
+            return bytes(answer(200, {"data": [OTHER]}) if data == [OTHER] else answer(404, {"error": "no"}))
         assert _like(asked)
         return bytes(answer(status, {"error": "no"} if data is None else {"data": data}))
 
