@@ -92,3 +92,17 @@ def test_a_key_in_base64_may_be_read_up_to_its_padding(judged: Any, answer: Any,
     result, target = judged(script, law, authorization=Authorization("Basic {key}"), keys={"full": key})
     assert result.outcome is Outcome.PASSED, result
     assert target.arrived
+
+
+@pytest.mark.parametrize("last", "aA70z")
+def test_a_last_character_that_is_not_compared_is_seen(judged: Any, answer: Any, last: str) -> None:
+    """Whatever it is: a key in the other case says nothing."""
+    key = f"sk_0123456789{last}"
+
+    def script(arrived: Any) -> bytes:
+        given = "".join(arrived.all("authorization")).removeprefix("Bearer ")
+        is_good = len(given) == len(key) and given[:-1] == key[:-1]
+        return bytes(answer(200 if is_good else 401, {"data": {}} if is_good else {"error": "no"}))
+
+    result, _ = judged(script, no_neighbour_of_a_key_is_accepted, examples=2, keys={"full": key})
+    assert result.outcome is Outcome.FAILED, result
