@@ -87,6 +87,8 @@ class SearchRule(msgspec.Struct, frozen=True):
     locales: tuple[str, ...] = ()
     markets: tuple[str, ...] = ()
     unlisted: str = ""
+    category: str = ""
+    """The stated value; another one may hold further categories, and list their items."""
     item_category: str = ""
     item_merchant: str = ""
     item_id: str | None = None

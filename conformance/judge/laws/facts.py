@@ -155,6 +155,7 @@ def _search(profile: Profile, contract: Contract) -> SearchRule:
         locales=stated.locales,
         markets=stated.markets,
         unlisted=stated.unlisted,
+        category=stated.category,
         item_category=stated.item_category,
         item_merchant=stated.item_merchant,
         item_id=stated.item_id,
