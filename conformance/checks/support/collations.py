@@ -38,6 +38,14 @@ def _http_date(value: Any) -> float:
     return parsedate_to_datetime(str(value)).timestamp()
 
 
+def _amount(value: Any) -> int:
+    """A price as people read it, in hundredths: with thousands apart, and a currency; raises ValueError for others."""
+    found = _AMOUNT.fullmatch(str(value))
+    if found is None:
+        raise ValueError(value)
+    return int(re.sub(r"\D", "", found["whole"])) * 100 + int((found["part"] or "0").ljust(2, "0"))
+
+
 def _by_class(value: Any) -> list[tuple[int, str]]:
     """As the Unicode Collation Algorithm does: marks before digits before letters, without regard to case."""
     return [(1 if c.isdigit() else 2 if c.isalpha() else 0, c) for c in str(value).casefold()]
@@ -61,6 +69,9 @@ def _tailoring_key(letters: Mapping[str, str]) -> Callable[[Any], str]:
 
 
 _BEFORE_LETTERS: Final = 10**40
+_AMOUNT: Final = re.compile(
+    r"[^\d-]{0,5}(?P<whole>\d{1,3}([., '\u2019\u00a0\u202f]\d{3})+|\d+)([.,](?P<part>\d{1,2}))?\D{0,5}", re.ASCII
+)
 _COLLATIONS: tuple[Callable[[Any], Any], ...] = (
     _number,
     str,
@@ -69,6 +80,7 @@ _COLLATIONS: tuple[Callable[[Any], Any], ...] = (
     _naturally,
     _instant,
     _http_date,
+    _amount,
     _by_class,
     *map(_tailoring_key, _TAILORINGS),
 )

@@ -95,3 +95,21 @@ def slugs_of_letters(policy: Policy) -> Policy:
 def _of_more_stores(product: Product) -> Product:
     """The last products are those of a store whose slug begins that of the first one."""
     return replace(product, merchant=MERCHANTS[0][:-1]) if product.id >= "prod_0055" else product
+
+
+@variant(
+    "V564",
+    requirement="SRCH-9",
+    title="a sort is by a price that is a text, with a currency and thousands apart",
+    profile={"search": {"sorts": {"price_asc": {"by": "/tags/0"}}}},
+)
+def prices_as_texts(policy: Policy) -> Policy:
+    """Of each product the first tag is ten times its price."""
+
+    def shaper(_call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        items = [{**i, "tags": [f"${i['price']['amount'] * 10:,.2f}", *i["tags"]]} for i in answer.value["data"]]
+        return evolve(answer, value={**answer.value, "data": items})
+
+    return with_shape(policy, shaper, _SEARCH)
