@@ -8,6 +8,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.context import is_read
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import OBSTACLES, Inconclusive
 from conformance.checks.support.survival import expect_survival
@@ -128,10 +129,16 @@ async def an_encoded_letter_of_an_id_is_that_letter(case: Case) -> None:
 
 @check("STA-1", on="api-key path")
 async def an_id_of_another_kind_is_survived(case: Case) -> None:
-    """The id of a resource of another kind gets a declared status: a cart's id names no order, or the order's cart."""
+    """The id of a resource of another kind gets a declared status: a cart's id names no order, or the order's cart.
+
+    A number may name one of each kind, which a write would change.
+    """
     request = await case.arrange()
     ids = await _ids_of_other_kinds(case)
     case.require_case(ids, "no operation on a resource of another kind was answered 200")
+    if not is_read(case.operation):
+        ids = {name: value for name, value in ids.items() if is_distinctive(value)}
+        case.require_case(ids, "the id of another resource may name one of this kind, which would be changed")
     for name, value in ids.items():
         other = request.with_path(**{case.operation.path_parameters[0]: value}).with_fresh_key()
         answer = await case.send_with_retry(other, f"a value of {name}", request)

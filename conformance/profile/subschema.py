@@ -56,9 +56,14 @@ class Root:
         return any("null" in _kinds(branch.get("type")) or None in branch.get("enum", ()) for branch in branches)
 
     def without_required(self, part: Schema | bool, path: list[str]) -> dict[str, Any]:
-        """The flattened part in which neither the member at that path nor the objects around it are required."""
+        """The flattened part in which neither the member at that path nor the objects around it are required.
+
+        It counts as one of the object's members no more.
+        """
         flat, (name, *rest) = self.flatten(part), path
         changed = {**flat, "required": [other for other in flat.get("required", ()) if other != name]}
+        if not rest:
+            changed |= {key: max(0, flat[key] - 1) for key in ("minProperties", "maxProperties") if key in flat}
         if rest and name in flat.get("properties", {}):
             changed["properties"] = {**flat["properties"], name: self.without_required(flat["properties"][name], rest)}
         branches = {

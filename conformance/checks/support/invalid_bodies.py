@@ -64,14 +64,19 @@ def _members(value: Any, at: str = "") -> list[str]:
 
 
 def _wrong_types(value: Any, turn: int = 0) -> list[Any]:
-    """Values of other types, those that a lenient parser may convert; a text has several, which take turns."""
+    """Values of other types, those that a lenient parser may convert; of several they take turns.
+
+    In PHP a list and an object are one type.
+    """
     if isinstance(value, bool):
         return ["true" if value else "false"]
     if isinstance(value, (int, float)):
         return [str(value)]
+    if isinstance(value, (dict, list)):
+        return ["12345"] if turn % 2 else [[] if isinstance(value, dict) else {}, "12345"]
     no_texts = [*_NO_TEXTS, [value]]
     start = turn % len(no_texts)
-    return [*no_texts[start:], *no_texts[:start]] if isinstance(value, str) else ["12345"]
+    return [*no_texts[start:], *no_texts[:start]]
 
 
 def _leave_out(where: str, request: Request) -> Request:
@@ -81,9 +86,11 @@ def _leave_out(where: str, request: Request) -> Request:
 def _mistype(where: str, value: Any, request: Request) -> Request:
     """`value` is for the template, in which a placeholder is a text."""
     known = pointer.get(request.body, where)
-    wrong = value if isinstance(known, str) else _wrong_types(known)[0]
-    if isinstance(value, list):
+    wrong = value if isinstance(known, (str, list, dict)) else _wrong_types(known)[0]
+    if isinstance(known, str) and isinstance(value, list):
         wrong = [known]  # some parsers take an array of one text for the text
+    elif isinstance(known, list) and isinstance(value, dict):
+        wrong = {str(number): item for number, item in enumerate(known)}
     return request.with_body(pointer.replace(request.body, where, wrong))
 
 
@@ -116,17 +123,18 @@ def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tupl
         return {(str(e.instance_path), str(e.schema_path)) for e in validator.iter_errors(value)}
 
     verifier = profile.oauth.code_verifier if profile.oauth else ""  # covered by OA-2
-    known_errors, texts = errors(body), 0
+    known_errors, texts, containers = errors(body), 0, 0
     breaks: dict[str, tuple[str, Change] | None] = {}
     for where in _members(body):
         if where != verifier and errors(pointer.remove(body, where)) - known_errors:
             breaks[f"without{where}"] = where, partial(_leave_out, where)
         value = pointer.get(body, where)
-        wrong_types = _wrong_types(value, 1 if _is_listed(schema, where) else texts) if where != verifier else []
+        turn = containers if isinstance(value, (dict, list)) else 1 if _is_listed(schema, where) else texts
+        wrong_types = _wrong_types(value, turn) if where != verifier else []
         wrong = [other for other in wrong_types if errors(pointer.replace(body, where, other)) - known_errors]
         if wrong:
             breaks[f"type{where}"] = where, partial(_mistype, where, wrong[0])
-            texts += isinstance(value, str)
+            texts, containers = texts + isinstance(value, str), containers + isinstance(value, (dict, list))
     breaks |= _null(body, lambda value: bool(errors(value) - known_errors), verifier)
     names = part_by_schema(list(breaks), profile, operation)
     return {name: breaks[name] for name in names} or {"": None}
