@@ -40,7 +40,7 @@ def _one_change(key: str) -> KeyChange:
     return KeyChange("replace", middle, next(c for c in "7aB" if c != key[middle]))
 
 
-def _extended(key: str) -> KeyChange:
+def _with_suffix(key: str) -> KeyChange:
     """More at the end; before the padding of base64, behind which a lenient decoder reads nothing."""
     end = len(key.rstrip("="))
     return KeyChange("append", text="x1") if end == len(key) else KeyChange("insert", end, "x1y2")
@@ -53,7 +53,7 @@ def _random(key: str) -> str:
 NEAR_MISSES: Mapping[str, Callable[[str], KeyChange]] = {
     "one-character-changed": _one_change,
     "truncated": lambda key: KeyChange("drop", max(1, len(key) // 4)),
-    "extended": _extended,
+    "extended": _with_suffix,
     "case-flipped": lambda _: KeyChange("swapcase"),
 }
 _WITHOUT_KEY = {"absent": "no Authorization header", "empty": "an empty Authorization header"}

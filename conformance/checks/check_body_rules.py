@@ -20,6 +20,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
+from conformance.judge.invariants import ERROR_SCHEMA
 from conformance.profile.subschema import Root
 
 _STORING: Final = ("createInstallationWebhook", "updateInstallationWebhook")
@@ -257,9 +258,12 @@ async def _expect_200(case: Case, request: Request, text: str) -> None:
 
 
 async def _expect_400(case: Case, request: Request, changed: Request, text: str) -> Answer:
-    """A closed connection and a gateway's refusal are recorded: no status of the interface says them."""
+    """A closed connection and a gateway's refusal are recorded: no status of the interface says them.
+
+    What has the shape of the target's own errors is no gateway's.
+    """
     answer: Answer = await case.send_with_retry(changed.with_fresh_key(), text, request.with_fresh_key())
-    is_undeclared_refusal = answer.is_refused and not answer.has_declared_status
+    is_undeclared_refusal = answer.is_refused and not answer.has_declared_status and not _is_own_error(case, answer)
     if answer.gateway_trouble or is_undeclared_refusal:
         case.note(f"a body of {text} was answered {answer.summary}")
     elif answer.status is not None and answer.status >= 500:
@@ -267,6 +271,13 @@ async def _expect_400(case: Case, request: Request, changed: Request, text: str)
     elif answer.status not in _refusal_statuses(case):
         raise case.violation(f"a body of {text} was not answered 400", answer, expected="400")
     return answer
+
+
+def _is_own_error(case: Case, answer: Answer) -> bool:
+    """Whether an answer fits the stated schema of errors, which other JSON does not fit."""
+    validators = case.runtime.validators
+    is_known = validators.knows(ERROR_SCHEMA) and bool(validators.problem(ERROR_SCHEMA, {}))
+    return is_known and isinstance(answer.value, dict) and not validators.problem(ERROR_SCHEMA, answer.value)
 
 
 def _need_room(case: Case, request: Request, limit: int) -> None:

@@ -176,5 +176,7 @@ async def _refusal(case: Case, path: Mapping[str, str], allowed: set[int], purpo
 def _allowed_statuses(case: Case, declared: bool) -> set[int]:
     """`declared`: the profile states the id as well-formed."""
     if case.operation.auth == "none":
-        return set(REFUSAL_STATUSES)  # the ticket is another session's: two defects
+        of_ticket = case.profile.hosted.unknown_ticket_status if declared else None
+        # the ticket is another session's: two defects
+        return {404, of_ticket} if of_ticket is not None else set(REFUSAL_STATUSES)
     return {404} if declared else {400, 404}

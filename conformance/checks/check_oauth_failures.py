@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP, is_signed
@@ -43,13 +44,17 @@ def _proof(**changes: Any) -> Defect:
 
 def _unknown_client(case: Case, request: Request) -> Request:
     oauth = oauth_of(case)
-    case.require_case(is_distinctive(oauth.client_id), "client ids are so short that a generated one may exist")
-    bad = with_member(case, request, "client_id_member", MADE_UP["made-up"])
+    change = MADE_UP["made-up"] if is_distinctive(oauth.client_id) else _random_id  # one like a short id may exist
+    bad = with_member(case, request, "client_id_member", change)
     client_id = pointer.get(bad.body, oauth.client_id_member)
     case.require_case(
         client_id not in (oauth.client_id, oauth.other_client_id), "the changed client id is that of another client"
     )
     return bad
+
+
+def _random_id(_known: str) -> str:
+    return uuid4().hex
 
 
 def _other_client(case: Case, request: Request) -> Request:

@@ -14,6 +14,7 @@ from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import NO_BODY, Request, RequestFixtures, new_key
 from conformance.contract import Contract, Operation
 from conformance.core.key_change import KeyChange
+from conformance.core.strict_json import whole_number
 from conformance.profile.model import Credential, Profile
 from conformance.profile.render import escape, placeholders, render
 from conformance.profile.resources import Fixture, OperationFacts, default_state
@@ -347,4 +348,4 @@ def _members_of_fixtures(fixtures: RequestFixtures, names: Iterable[str]) -> dic
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return str(whole_number(value))

@@ -143,6 +143,11 @@ def is_equal(first: Any, second: Any) -> bool:
     return True
 
 
+def whole_number(value: Any) -> Any:
+    """The integer for a number such as 5.0, which is equal to it; any other value unchanged."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
 def _is_equal_scalar(first: Any, second: Any) -> bool:
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second

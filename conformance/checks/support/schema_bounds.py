@@ -34,6 +34,8 @@ NULLS: Final = "null wherever the schema names it"
 ZERO: Final = "0"
 """A text that is false in PHP, and as a number."""
 _FURTHER: Final = "furtherMember"
+_ODD_NAME: Final = "\u00e9 !" + "x" * 300
+"""Of characters, and of a length, that a rule for names is likely to refuse."""
 _OTHER_TYPE: Final[Mapping[str, Any]] = {"string": 12345, "integer": "12345", "number": "12345", "boolean": "true"}
 EXACT: Final = 2**53 - 1
 """Larger integers may be indistinguishable for a JSON parser (RFC 8259 section 6)."""
@@ -210,8 +212,8 @@ def _violations(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]
     if isinstance(value, str):
         yield from _of_text(part, value)
         yield from _of_syntax(part, value)
-    elif isinstance(value, dict) and part.get("additionalProperties") is False:
-        yield "additionalProperties", {**value, _FURTHER: 1}
+    elif isinstance(value, dict):
+        yield from _of_members(part, value)
     elif isinstance(value, list):
         yield from _of_items(part, value)
     elif isinstance(value, bool):
@@ -222,6 +224,20 @@ def _violations(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]
             yield "type-boolean", True
         if part.get("type") == "integer" and abs(value) < EXACT:
             yield "type", int(value) + 0.5
+
+
+def _of_members(part: Mapping[str, Any], value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    most, fewest, names = part.get("maxProperties"), part.get("minProperties", 0), part.get("propertyNames")
+    if part.get("additionalProperties") is False:
+        yield "additionalProperties", {**value, _FURTHER: 1}
+        return
+    item = next(iter(value.values()), 1)
+    if most is not None and most < _MAX_ITEMS:
+        yield "maxProperties", value | {f"{_FURTHER}{number}": item for number in range(most + 1 - len(value))}
+    if fewest > len(part.get("required", ())):
+        yield "minProperties", dict(list(value.items())[: fewest - 1])
+    if isinstance(names, dict) and not jsonschema_rs.validator_for(names).is_valid(_ODD_NAME):
+        yield "propertyNames", {**value, _ODD_NAME: item}
 
 
 def _of_text(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]:

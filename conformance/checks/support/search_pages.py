@@ -10,6 +10,7 @@ from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
+from conformance.core.strict_json import whole_number
 from conformance.profile.behavior import Search
 from conformance.profile.model import Profile
 
@@ -26,7 +27,8 @@ def item_ids(case: Case, answer: Answer) -> list[str]:
     place = case.profile.search.item_id
     if place is None:
         return ["" for _ in items_of(answer)]
-    return [str(pointer.get(item, place)) if pointer.has(item, place) else "" for item in items_of(answer)]
+    found = (pointer.get(item, place) if pointer.has(item, place) else "" for item in items_of(answer))
+    return [str(whole_number(value)) for value in found]
 
 
 def suits(item: Any, place: str, value: str) -> bool:
