@@ -276,3 +276,19 @@ def trailing_comma(policy: Policy) -> Policy:
         return policy.reading.parse(call, re.sub(rb",(\s*[}\]])", rb"\1", body))
 
     return with_reading(policy, parse=parse)
+
+
+@fault(
+    "X33",
+    requirement="BODY-4",
+    title="an empty list is read as an object, and an object with numbers for names as a list",
+    source="json_decode of PHP with associative arrays, where both are one type",
+)
+def lists_are_objects(policy: Policy) -> Policy:
+    def change(schema: Schema, value: JsonValue) -> JsonValue:
+        if value == [] and schema.get("type") == "object":
+            return {}
+        is_list = isinstance(value, dict) and [*value] == [str(number) for number in range(len(value))]
+        return [*value.values()] if isinstance(value, dict) and is_list and schema.get("type") == "array" else value
+
+    return _validating(policy, change)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.reference.call import Call, Refusal
 from conformance.reference.pipeline import media_type, read_body
-from conformance.reference.policy import Policy, Stage, evolve, with_reading, with_schema
+from conformance.reference.policy import Policy, Stage, evolve, with_reading, with_schema, with_status
 from conformance.reference.registry import fault
 
 
@@ -113,6 +113,16 @@ def media_type_by_its_beginning(policy: Policy) -> Policy:
         return policy.reading.accepts(media) or (media or "").startswith("application/json")
 
     return with_reading(policy, accepts=accepts)
+
+
+@fault(
+    "X34",
+    requirement="BODY-9",
+    title="a body that is too large is answered 413",
+    source="a framework's exception for large bodies, in the error format of the service",
+)
+def large_body_is_413(policy: Policy) -> Policy:
+    return with_status(policy, "too_large", 413)
 
 
 @fault("F409", requirement="BODY-9", title="depth limited to half of what is stated", source="a WAF's default of 32")

@@ -164,3 +164,22 @@ def cancelled_without_ticket(policy: Policy) -> Policy:
         return act
 
     return with_handlers(policy, _HOSTED[1:], wrap)
+
+
+@fault(
+    "X35",
+    requirement="NF-1",
+    title="an unknown session is answered 400",
+    operations=_HOSTED,
+    source="one exception for every problem of a checkout, which is mapped to a bad request",
+)
+def unknown_session_is_invalid(policy: Policy) -> Policy:
+    def wrap(original: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            if objects.get(db, call.resource) is None:
+                raise Refusal("invalid", "There is no such session.")
+            return original(call, db)
+
+        return act
+
+    return with_handlers(policy, _HOSTED, wrap)

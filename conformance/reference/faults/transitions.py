@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, update
 
 from conformance.reference import carts, objects, tables
-from conformance.reference.call import Answer, Call
+from conformance.reference.call import Answer, Call, Refusal
 from conformance.reference.policy import Handler, Policy, before_work, evolve, with_handler
 from conformance.reference.registry import fault
 
@@ -69,6 +69,23 @@ def no_revoke_after_quote(policy: Policy) -> Policy:
 )
 def no_checkout_of_a_quoted_cart(policy: Policy) -> Policy:
     return _without_state(policy, "checkoutPublicCart", "quoted")
+
+
+@fault(
+    "X36",
+    requirement="CONF-1",
+    title="a checkout of a cart that is not quoted is answered 404",
+    operations=("checkoutPublicCart",),
+    source="a query by id and state, whose empty result is an unknown cart",
+)
+def checkout_finds_quoted_carts_only(policy: Policy) -> Policy:
+    def find(call: Call, db: Connection) -> Call | None:
+        cart = objects.get(db, call.resource)
+        if cart is not None and cart.state != "quoted":
+            raise Refusal("not_found", "There is no such cart.")
+        return None
+
+    return before_work(policy, find, "checkoutPublicCart")
 
 
 @fault(
