@@ -290,11 +290,13 @@ async def _expect_free(case: Case, is_free: bool, first: Answer, second: Answer)
     volatile = (*case.volatile, *case.profile.errors_volatile)
     await asyncio.sleep(SETTLE_S)
     if not have_equal_values(repeat, first, volatile):
-        again = await case.send(first.request, "the first call once more, some time later")
-        if again.status != 409 or first.status == 409:
-            raise Inconclusive("a refused call keeps its key in use", first, second, repeat, again, cause="IDEM-7")
+        second_repeat = await case.send(first.request, "the first call once more, some time later")
+        if second_repeat.status != 409 or first.status == 409:
+            raise Inconclusive(
+                "a refused call keeps its key in use", first, second, repeat, second_repeat, cause="IDEM-7"
+            )
         message = f"{first.status} is not one of idempotency.kept, and its key stays in use"
-        raise case.violation(message, first, second, again, expected=str(first.status))
+        raise case.violation(message, first, second, second_repeat, expected=str(first.status))
     later = await case.send(second.request, "the second call once more, some time later")
     if later.status not in (second.status, first.status):
         raise Inconclusive("the resource was in use for a moment", first, second, later)
