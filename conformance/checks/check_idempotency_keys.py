@@ -98,11 +98,20 @@ def _after_comma(_: Idempotency) -> list[str]:
     return [f"{uuid.uuid4()},a"]
 
 
+def _of_digits(idempotency: Idempotency) -> list[str]:
+    """A key of more digits than a floating-point number of 64 bits has."""
+    keys = ["".join(secrets.choice("123456789") for _ in range(length)) for length in (20, 24, 32, 18)]
+    return [key for key in keys if _takes_any(idempotency) or is_well_formed(idempotency, key)][:1]
+
+
 def _ends(profile: Profile, operation: Operation) -> Mapping[str, Make]:
-    """Where any text is a key, one with a comma is, too."""
+    """Where any text is a key, one with a comma is, too; so may be a long number."""
     idempotency = profile.idempotency
-    takes_comma = idempotency is not None and idempotency.carrier == "header" and _takes_any(idempotency)
-    return {"after-comma": _after_comma} if takes_comma else _lengths(profile, operation)
+    if idempotency is None:
+        return {}
+    takes_comma = idempotency.carrier == "header" and _takes_any(idempotency)
+    cases = {"after-comma": _after_comma} if takes_comma else dict(_lengths(profile, operation))
+    return cases | ({"of-digits": _of_digits} if _of_digits(idempotency) else {})
 
 
 def _takes_any(idempotency: Idempotency) -> bool:
@@ -113,11 +122,11 @@ def _takes_any(idempotency: Idempotency) -> bool:
 async def keys_that_differ_at_the_end_are_different_keys(case: Case, make: Make) -> None:
     """Two keys, of the shortest or of the longest, that differ in the last character are different keys.
 
-    So are those that differ after a comma, where any text is a key and the two are accepted.
+    So are those that differ after a comma, where any text is a key and the two are accepted, and long numbers.
     """
     idempotency = _idempotency(case, "format", "the key's format is needed")
     has_pair = False
-    for characters in _LAST_CHARACTERS[: 1 if make is _after_comma else None]:
+    for characters in _LAST_CHARACTERS[: 1 if make in (_after_comma, _of_digits) else None]:
         conflicts: list[tuple[Answer, Answer]] = []
         for _ in range(_PROOFS):  # a short key may have been used before, by another check or run
             pair = _pair(idempotency, next(iter(make(idempotency)), ""), characters)

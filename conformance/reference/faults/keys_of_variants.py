@@ -281,6 +281,17 @@ def cut_at_a_comma(policy: Policy) -> Policy:
     return _with_key(policy, lambda key: key.partition(",")[0])
 
 
+@fault(
+    "X37",
+    requirement="IDEM-13",
+    title="keys of digits are compared as numbers",
+    source="the operator == of PHP, which compares two numeric texts as floating-point numbers",
+    seeded_in="V316",
+)
+def digits_as_numbers(policy: Policy) -> Policy:
+    return _with_key(policy, lambda key: str(float(key)) if key.isdigit() else key)
+
+
 # Forgotten keys
 
 
