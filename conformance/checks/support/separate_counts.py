@@ -12,11 +12,14 @@ from conformance.checks.support.signals import Signal
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
+from conformance.profile.behavior import RateLimit
 
 _ROUNDS = 3
 ATTEMPTS = 2 * _ROUNDS
 _DEFAULT_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 5.0
+_SPACING = 1.25
+"""Of the time from one request to the next where a limit allows no bursts: clocks and the way may differ."""
 BY_CALLER = ("key", "installation")
 
 
@@ -77,8 +80,9 @@ async def send_between(case: Case, request: Request, other: Request) -> tuple[An
 async def observe(case: Case, request: Request, other: Request, *, attempts: int = ATTEMPTS) -> Separation:
     """Limits a request, and sends the other one between two 429s to the first, in a few rounds.
 
-    The other one is answered just before each burst, so that its own requests do not limit it. Fewer attempts than
-    `_ROUNDS` show only that it was answered.
+    The other one is answered just before each burst, so that its own requests do not limit it. From the second attempt
+    on there is time between the two: a limit without bursts, as nginx has by default, lets requests through evenly.
+    Fewer attempts than `_ROUNDS` show only that it was answered.
     """
     limited_answers: tuple[Answer, ...] = ()
     rounds = 0
@@ -87,15 +91,24 @@ async def observe(case: Case, request: Request, other: Request, *, attempts: int
         before = await case.send(
             other.with_fresh_key(), "counted separately, before the burst", accept_statuses=LIMITED_STATUSES
         )
+        if number and before.status != 429:
+            await asyncio.sleep(_spacing_s(case.profile.rate_limit, pause_s))
         limited = (await send_burst(case, request)).limited_answer if before.status != 429 else None
         if limited is not None:
             answer, limited_again = await send_between(case, request, other)
             if answer.status != 429 and limited_again.status == 429:
                 return Separation(was_answered=True)
-            if answer.status == 429 == limited_again.status:
+            if number and answer.status == 429 == limited_again.status:
                 limited_answers, rounds = (before, limited, limited_again, answer), rounds + 1
         if rounds == _ROUNDS:
             return Separation(limited_answers=limited_answers)
         if number < attempts - 1:
             await asyncio.sleep(pause_s)
     return Separation()
+
+
+def _spacing_s(facts: RateLimit, pause_s: float) -> float:
+    """How long a limit without bursts refuses the second of two requests, and somewhat more."""
+    if not facts.limit or facts.window_s is None:
+        return pause_s
+    return min(_SPACING * facts.window_s / facts.limit, _LONGEST_PAUSE_S)

@@ -71,6 +71,27 @@ def token_bucket(policy: Policy) -> Policy:
     return with_limits(policy, admit=admit)
 
 
+@variant(
+    "V573",
+    requirement="RATE-6",
+    title="limit counts by operation and allows no bursts: calls are let through evenly",
+    profile={"rate_limit": {"per": "operation"}},
+)
+def limited_evenly(policy: Policy) -> Policy:
+    """As nginx does by default: a call is refused until the time that its rate leaves between two has passed."""
+    due: dict[str, float] = {}
+
+    def admit(call: Call) -> float | None:
+        limit, window_s = call.limiter.limit((policy.limits.limit, policy.limits.window_s))
+        bucket, now = by_operation(call), time.monotonic()
+        if (wait_s := due.get(bucket, now) - now) > 0:
+            return wait_s
+        due[bucket] = now + window_s / limit
+        return None
+
+    return with_limits(policy, admit=admit)
+
+
 @variant("V205", requirement="RATE-3", title="refused requests count too: polling keeps the limit in force")
 def refusals_count(policy: Policy) -> Policy:
     """A sliding window over all requests of a bucket."""
