@@ -23,7 +23,7 @@ from conformance.checks.support.proof_age import possible_ages
 from conformance.checks.support.redirect_uris import ALMOST
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import other_body
-from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.dpop import Proof, ProofKey
 from conformance.client.redaction.learn import guard_key
 from conformance.client.request import Request
@@ -155,10 +155,28 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
         case.require_case(False, "the target demands no nonce")
     case.require_case(defect not in _OF_PATHS or urlsplit(url).path.strip("/"), "the token endpoint's URL has no path")
     is_of_iat = defect in (CONDITIONS[_IAT_AS_TEXT], CONDITIONS[_IAT_NO_NUMBER])
-    case.require_case(not (is_of_iat and case.runtime.sender.nonce), "the target judges age by nonces")
+    case.require_case(not (is_of_iat and case.runtime.sender.nonce), _BY_NONCES)
     bad = request.with_proof(defect(request, url))
     level = Level.RECOMMENDED if defect in _WARNED else None
-    await case.shared_negative(lambda _: bad, PROOF_STATUSES, "a defective proof", any_refusal=True, level=level)
+    if is_of_iat:
+        await _expect_refusal_for_age(case, bad, "a defective proof", level)
+    else:
+        await case.shared_negative(lambda _: bad, PROOF_STATUSES, "a defective proof", any_refusal=True, level=level)
+
+
+_BY_NONCES: Final = "the target judges age by nonces"
+
+
+async def _expect_refusal_for_age(case: Case, bad: Request, purpose: str, level: Level | None = None) -> None:
+    """A proof whose iat is off is refused, unless the target demanded a nonce for it, which tells its age as well.
+
+    A target may demand nonces of clients alone whose clocks are off (RFC 9449 section 4.3, item 11, and section 8).
+    """
+    try:
+        await case.shared_negative(lambda _: bad, PROOF_STATUSES, purpose, any_refusal=True, level=level)
+    except Violation as violation:
+        case.require_applicable(not (violation.answers[-1].ok and violation.answers[-1].nonce), _BY_NONCES)
+        raise
 
 
 @check("OA-6")
@@ -223,7 +241,7 @@ async def a_proof_from_another_hour_is_refused(case: Case, times: tuple[float, i
     """
     age_s, expires_in_s = times
     request = await case.arrange()
-    case.require_applicable(not case.runtime.sender.nonce, "the target judges age by nonces")
+    case.require_applicable(not case.runtime.sender.nonce, _BY_NONCES)
     oauth = oauth_of(case)
     allowance = oauth.behind_s if age_s > 0 else oauth.ahead_s
     if allowance is not None and allowance >= abs(age_s):
@@ -232,7 +250,7 @@ async def a_proof_from_another_hour_is_refused(case: Case, times: tuple[float, i
     age_s = copysign(max(abs(age_s), least_s), age_s)
     claims = {"exp": int(time.time()) + expires_in_s} if expires_in_s else {}
     bad = request.with_proof(replace(proof_of(request), age_s=age_s, claims=claims))
-    await case.shared_negative(lambda _: bad, PROOF_STATUSES, "a proof of another hour", any_refusal=True)
+    await _expect_refusal_for_age(case, bad, "a proof of another hour")
 
 
 _FAR: Final[dict[str, Callable[[float], object]]] = {
@@ -248,9 +266,9 @@ async def an_iat_that_is_no_present_time_is_refused(case: Case, make: Callable[[
     """An iat in milliseconds, a huge or a negative one is refused as any proof that is not fresh."""
     request = await case.arrange()
     oauth_of(case)
-    case.require_applicable(not case.runtime.sender.nonce, "the target judges age by nonces")
+    case.require_applicable(not case.runtime.sender.nonce, _BY_NONCES)
     bad = request.with_proof(replace(proof_of(request), claims={"iat": make(time.time())}))
-    await case.shared_negative(lambda _: bad, PROOF_STATUSES, "an iat that is no present time", any_refusal=True)
+    await _expect_refusal_for_age(case, bad, "an iat that is no present time")
 
 
 @check("OA-8")

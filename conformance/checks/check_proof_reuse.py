@@ -128,6 +128,7 @@ async def nobody_gets_a_token_again_with_an_old_proof(case: Case) -> None:
 
     first, repeat = await case.repeat_changed(age_proof, "the same call, a proof of hours ago", defect="proof")
     if repeat.ok and access_token(case, repeat) == access_token(case, first):
+        case.require_applicable(not repeat.nonce, "the target demanded a nonce for it, which tells its age")
         message = "the token was handed out again for a proof of hours ago"
         raise case.violation(message, first, repeat, expected="a refusal", level=Level.RECOMMENDED)
 
