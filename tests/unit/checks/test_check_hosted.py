@@ -12,6 +12,7 @@ from conformance.checks.check_hosted import (
     a_ticket_is_consumed_once,
     a_ticket_opens_its_own_session_only,
     an_unknown_ticket_has_the_stated_status,
+    both_hosted_operations_answer_one_projection,
 )
 from conformance.checks.check_oauth_failures import _FAILURES, a_failed_exchange_has_the_stated_status
 from conformance.checks.support.forged_secrets import MADE_UP
@@ -111,5 +112,45 @@ def test_what_consume_does_not_take_is_no_ticket_of_a_cancellation(
         lambda _: answer(200, {"data": {}}), a_ticket_opens_its_own_session_only, CANCEL,
         fixtures={"session": {"open": Fixture("session", "open", values=sessions)}},
         operations={CONSUME.id: facts, CANCEL.id: cancelled},
+    )  # fmt: skip
+    assert result.outcome is outcome, result
+
+
+def _projection_schema(*branches: dict[str, Any]) -> dict[str, Any]:
+    around = {"type": "object", "properties": {"id": {}, "total": {}, "note": {}}, "required": ["id", "total"]}
+    data = {**around, "oneOf": list(branches)} if branches else around
+    return {"type": "object", "properties": {"data": data}}
+
+
+_OPEN = {"properties": {"state": {"const": "consumed"}}, "required": ["state"]}
+_ENDED = {"properties": {"state": {"const": "cancelled"}, "endedBy": {}}, "required": ["state", "endedBy"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "only_cancelled", "outcome"),
+    [
+        (_projection_schema(_OPEN, _ENDED), {"endedBy": "x"}, Outcome.PASSED),
+        (_projection_schema(_OPEN, _ENDED), {"endedBy": "x", "other": 1}, Outcome.FAILED),
+        (_projection_schema(_ENDED, _ENDED), {"endedBy": "x"}, Outcome.FAILED),
+        (_projection_schema(), {"note": "x"}, Outcome.PASSED),
+        (_projection_schema(), {"endedBy": "x"}, Outcome.FAILED),
+    ],
+)
+def test_members_that_a_projection_may_lack(
+    judged: Any, answer: Any, schema: dict[str, Any], only_cancelled: dict[str, Any], outcome: Outcome
+) -> None:
+    """Optional ones, and those that one branch of its schema requires."""
+
+    def script(arrived: Any) -> bytes:
+        is_cancel = arrived.target.endswith("/cancel")
+        data = {"id": "s", "total": 1, "state": "cancelled" if is_cancel else "consumed"}
+        return bytes(answer(200, {"data": {**data, **(only_cancelled if is_cancel else {})}}))
+
+    fixture = Fixture("session", "open", values=({"id": "s1", "ticket": SECRET},), reusable=True)
+    facts = OperationFacts(path={"sessionId": "{session.id}"}, body={"ticket": "{session.ticket}"})
+    result, _ = judged(
+        script, both_hosted_operations_answer_one_projection, CONSUME,
+        schemas=Schemas({CONSUME.response_schema: schema}), operations={CONSUME.id: facts, CANCEL.id: facts},
+        fixtures={"session": {"open": fixture}}, hosted=Hosted(projection_shared=True),
     )  # fmt: skip
     assert result.outcome is outcome, result
