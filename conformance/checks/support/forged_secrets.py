@@ -68,7 +68,7 @@ def _alphanumeric(secret: str, first: int) -> int:
 def changes_label_only(secret: str, forged: str) -> bool:
     """Whether they differ only in the label before the secret, as `tkt_`, which says no more than what it is."""
     label = _LABEL.match(secret)
-    return label is not None and len(secret) == len(forged) and secret[label.end() :] == forged[label.end() :]
+    return label is not None and forged.endswith(secret[label.end() - 1 :])
 
 
 def _cut(secret: str) -> str:
@@ -83,7 +83,7 @@ def _longer(secret: str) -> str:
 
 _HEXADECIMAL: Final = re.compile(r"(^|[^0-9A-Za-z])([0-9a-f]{16,}|[0-9A-F]{16,})$")
 """Also behind a prefix, as in `tkt_0123456789abcdef`."""
-_LABEL: Final = re.compile(r"([A-Za-z]{1,8}[_-])+")
+_LABEL: Final = re.compile(r"([A-Za-z]{1,12}[_-])+")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _FORM_OF_UUID: Final = (-22, -17)
 """From the end, the places of its version and variant (RFC 9562): a UUID with others may be malformed."""

@@ -97,6 +97,17 @@ def holder_in_any_case(call: Call) -> Caller | None:
     return next((CALLERS[name] for name, key in call.keys.secrets.items() if key.casefold() == sent), None)
 
 
+@variant("V575", requirement="AUTH-1", title="the label before an API key is not read")
+def keys_behind_a_label(policy: Policy) -> Policy:
+    """As seamapi/prefixed-api-key does, which hashes and compares what comes behind the last underscore."""
+
+    def authenticate(call: Call) -> Caller:
+        *label, secret = bearer(call).split("_")
+        return require_active(call.keys.by_secret(f"sk_{secret}") if label else None)
+
+    return evolve(policy, authenticate=authenticate)
+
+
 @variant(
     "V330",
     requirement="AUTH-5",

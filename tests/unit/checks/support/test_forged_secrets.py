@@ -53,3 +53,10 @@ def test_the_middle_differs_in_case_where_case_counts(secret: str, forged: str) 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_secret_is_another_one(name: str) -> None:
     assert FORGED[name]("tkt_Qv7kP2mZ9xLwB4nT") != "tkt_Qv7kP2mZ9xLwB4nT"
+
+
+@pytest.mark.parametrize("forged", ["pk_0123456789", "s_0123456789", "skx_0123456789", "_0123456789"])
+def test_a_label_of_another_length_is_a_label_too(forged: str) -> None:
+    assert changes_label_only("sk_0123456789", forged)
+    assert not changes_label_only("sk_0123456789", f"{forged}a")
+    assert not changes_label_only("sk_0123456789", forged.replace("_", ""))
