@@ -18,6 +18,7 @@ from conformance.profile.subschema import Root, Schema
 Change = Callable[[Any], Any]
 _MAX_ITEMS: Final = 1000
 _INT_32: Final = 2**31 - 1
+OTHER_DIGIT: Final = "7"
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,20 @@ class Edge:
     neighbour: Change
     is_zero: bool = False
     """Whether the bound is a lower one of zero."""
+    other_neighbour: Change | None = None
+    """Where the schema does not state the bound: a value that only another reason than the bound tells apart."""
 
     @property
     def is_least(self) -> bool:
         return self.bound.startswith("min")
 
-    def put(self, body: Any, *, neighbour: bool = False) -> Any:
-        """A copy of a body with the edge, or its neighbour."""
-        change = self.neighbour if neighbour else self.at_edge
-        return pointer.replace(body, self.where, change(pointer.get(body, self.where)))
+    def put(self, body: Any, change: Change | None = None) -> Any:
+        """A copy of a body with the edge, or with one of its neighbours."""
+        return pointer.replace(body, self.where, (change or self.at_edge)(pointer.get(body, self.where)))
+
+    @property
+    def neighbours(self) -> tuple[Change, ...]:
+        return (self.neighbour,) if self.other_neighbour is None else (self.neighbour, self.other_neighbour)
 
 
 def edges(body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]) -> Iterator[Edge]:
@@ -64,9 +70,13 @@ def _edges_of(where: str, part: Schema, value: Any) -> Iterator[Edge]:
 
 
 def _of_text(where: str, part: Schema, value: str) -> Iterator[Edge]:
-    """The empty text; and "0", to which the same digit twice is next: it is as large, and no other text."""
+    """The empty text; and "0", to which the same digit twice is next: it is as large, and no other text.
+
+    Where no shortest length is stated, a service may know of one: then another digit is next to it as well.
+    """
     if part.get("minLength", 0) <= 1 < part.get("maxLength", 2):
-        yield Edge(where, f'minLength (as "{ZERO}")', lambda _: ZERO, lambda _: 2 * ZERO)
+        other = None if "minLength" in part else lambda _: OTHER_DIGIT
+        yield Edge(where, f'minLength (as "{ZERO}")', lambda _: ZERO, lambda _: 2 * ZERO, other_neighbour=other)
     if value and part.get("minLength") == 0:
         yield Edge(where, "minLength", lambda _: "", lambda text: text[:1], is_zero=True)
 

@@ -321,3 +321,20 @@ def nullable_members(policy: Policy) -> Policy:
     for operation in ("createInstallationWebhook", "updateInstallationWebhook"):
         policy = with_schema(policy, operation, _nullable(policy.reading.schemas[operation]))
     return before_work(policy, with_defaults, "createInstallationWebhook", "updateInstallationWebhook")
+
+
+@variant(
+    "V576",
+    requirement="BODY-4",
+    title="names, cities and countries have two characters, of which the schema says nothing",
+    profile={"schemas": {"names": {"PublicCartCheckoutRequest": "BriefCheckoutRequest"}}},
+)
+def longer_names(policy: Policy) -> Policy:
+    """A schema says what is refused at least."""
+    checkout = policy.reading.schemas["checkoutPublicCart"]
+    properties = dict(checkout["properties"])
+    for name, members in {"buyer": ("name",), "shipping": ("city", "country")}.items():
+        part = properties[name]
+        longer = {member: {**part["properties"][member], "minLength": 2} for member in members}
+        properties[name] = {**part, "properties": {**part["properties"], **longer}}
+    return with_schema(policy, "checkoutPublicCart", {**checkout, "properties": properties})

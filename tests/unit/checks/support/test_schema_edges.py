@@ -57,20 +57,30 @@ def test_the_edges_are_those_that_are_stated() -> None:
     values = {
         (edge.where, edge.bound): (
             pointer.get(edge.put(BODY), edge.where),
-            pointer.get(edge.put(BODY, neighbour=True), edge.where),
+            pointer.get(edge.put(BODY, edge.neighbour), edge.where),
         )
         for edge in found
         if edge.bound != "maximum"
     }
     assert values == BOUNDS
     assert [edge.put(BODY)["count"] for edge in found if edge.bound == "maximum"] == [10**12, 2**31]
-    assert [edge.put(BODY, neighbour=True)["count"] for edge in found if edge.bound == "maximum"] == [
+    assert [edge.put(BODY, edge.neighbour)["count"] for edge in found if edge.bound == "maximum"] == [
         10**12 - 1,
         2**31 - 1,
     ]
     valid = jsonschema_rs.Draft202012Validator(SCHEMA)
-    assert all(valid.is_valid(edge.put(BODY, neighbour=near)) for edge in found for near in (True, False))
+    assert all(valid.is_valid(edge.put(BODY, change)) for edge in found for change in (None, *edge.neighbours))
     assert valid.is_valid(at_all(found, BODY))
+
+
+def test_a_shortest_length_that_is_not_stated_has_another_neighbour() -> None:
+    """A service may know of one: then another text of one character is refused as well."""
+    found = {edge.where: edge for edge in edges(BODY, SCHEMA, (), ()) if edge.bound == AS_ZERO}
+    values = {
+        where: [pointer.get(edge.put(BODY, change), where) for change in edge.neighbours]
+        for where, edge in found.items()
+    }
+    assert values == {"/reason": ["00"], "/tags/0": ["00"], "/free/0": ["00", "7"]}
 
 
 def test_of_all_edges_each_place_has_its_first() -> None:
