@@ -338,3 +338,14 @@ def longer_names(policy: Policy) -> Policy:
         longer = {member: {**part["properties"][member], "minLength": 2} for member in members}
         properties[name] = {**part, "properties": {**part["properties"], **longer}}
     return with_schema(policy, "checkoutPublicCart", {**checkout, "properties": properties})
+
+
+@variant("V577", requirement="BODY-9", title="an update whose body names another id than its path is refused with 400")
+def id_of_the_path(policy: Policy) -> Policy:
+    """Its schema names no id: the service knows the member nevertheless, and ignores those that it does not know."""
+
+    def look(call: Call, _db: Connection) -> None:
+        if call.body.get("id", call.path["id"]) != call.path["id"]:
+            raise Refusal("invalid", "The id of the body is not that of the path.")
+
+    return before_work(policy, look, "updateInstallationWebhook")

@@ -61,6 +61,19 @@ def test_a_member_of_the_answer_is_not_taken_from_the_client(judged: Any, answer
     assert any("totals" in request.json and "state" not in request.json for request in target.arrived)
 
 
+@pytest.mark.parametrize(("refused", "outcome"), [("id", Outcome.PASSED), ("", Outcome.FAILED)])
+def test_a_service_may_know_a_member_of_its_answers(judged: Any, answer: Any, refused: str, outcome: Outcome) -> None:
+    """As an id, which must be that of the path."""
+
+    def script(arrived: Any) -> bytes:
+        names = json.loads(arrived.body).keys() - {"reason"}
+        is_refused = refused in names if refused else bool(names)
+        return bytes(answer(400, {"error": "no"}) if is_refused else answer(200, {"data": OWN}))
+
+    result, _ = run(judged, script, an_unknown_member_is_treated_as_stated, unknown_members="ignored")
+    assert result.outcome is outcome, result
+
+
 def _depth(value: Any) -> int:
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return 0 if items is None else 1 + max(map(_depth, items), default=0)
