@@ -30,7 +30,7 @@ _PAUSES_S = (0.0, 1.0, 4.0)
 """Between the events of a round and the lists: a queue may take seconds to deliver."""
 _EVENTS = 3
 _QUIET_S = (0.0, 1.0, 3.0)
-"""Pauses before a list is looked at, again where it grew by itself: the run is quieter towards its end."""
+"""Pauses in seconds before each reading of a list that grew by itself: the run is quieter towards its end."""
 
 
 class _Endpoint(NamedTuple):
