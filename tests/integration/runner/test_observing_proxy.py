@@ -33,7 +33,8 @@ OK = (
 @contextmanager
 def target(answer: bytes | Callable[[socket.socket, bytes], None]) -> Iterator[tuple[str, list[bytes]]]:
     """A socket that answers each request with these bytes, and what it received."""
-    server, received = socket.create_server(("127.0.0.1", 0)), list[bytes]()
+    # the queue holds the largest wave of connections: where one overflows, connections take seconds, or are lost
+    server, received = socket.create_server(("127.0.0.1", 0), backlog=1024), list[bytes]()
 
     def serve(connection: socket.socket) -> None:
         with connection:
