@@ -11,7 +11,6 @@ from msgspec import structs
 from conformance.checks.support.authorization import INACTIVE, UNDECLARED_PARAMETER, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import every_nth
-from conformance.checks.support.context import is_read
 from conformance.checks.support.path_spellings import PLAIN_SPELLINGS, SPELLINGS, with_spelling
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -193,7 +192,7 @@ async def headers_of_a_gateway_open_no_way_around_authentication(case: Case) -> 
 @check("AUTH-1")
 async def another_spelling_of_the_path_opens_no_way_around_authentication(case: Case) -> None:
     """Other spellings of the operation's path do not succeed without a credential."""
-    is_plain_read = is_read(case.operation) and not case.operation.path_parameters  # one place decodes all paths
+    is_plain_read = case.operation.is_read and not case.operation.path_parameters  # one place decodes all paths
     spellings = {**SPELLINGS, **(PLAIN_SPELLINGS if is_plain_read else {})}
 
     async def refuse(request: Request) -> Answer:

@@ -194,7 +194,7 @@ async def _expect_state(case: Case, transition: Transition, members: Members, fi
 async def _probe_state(case: Case, transition: Transition, members: Members, first: Answer, probe_name: str) -> None:
     is_allowed = States(case.profile.transitions).expected_outcome(Place(transition.leads_to), probe_name) == ALLOWED
     answer = await _call(case, probe_name, members)
-    is_behind = answer.ok and case.contract.operations[probe_name].method == "GET"  # the copy that is read
+    is_behind = answer.ok and case.contract.operations[probe_name].is_read  # the copy that is read
     if answer.status == 409 if is_allowed else is_behind:
         await asyncio.sleep(SETTLE_S)
         answer = await _call(case, probe_name, members)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.context import is_read
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import OBSTACLES, Inconclusive
 from conformance.checks.support.survival import expect_survival
@@ -136,7 +135,7 @@ async def an_id_of_another_kind_is_survived(case: Case) -> None:
     request = await case.arrange()
     ids = await _ids_of_other_kinds(case)
     case.require_case(ids, "no operation on a resource of another kind was answered 200")
-    if not is_read(case.operation):
+    if not case.operation.is_read:
         ids = {name: value for name, value in ids.items() if is_distinctive(value)}
         case.require_case(ids, "the id of another resource may name one of this kind, which would be changed")
     for name, value in ids.items():

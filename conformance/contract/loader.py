@@ -64,6 +64,11 @@ class Operation:
         object.__setattr__(self, "words", _words(self))
 
     @property
+    def is_read(self) -> bool:
+        """A request for it changes nothing (RFC 9110, section 9.2.1), unless the profile states otherwise."""
+        return self.method == "GET"
+
+    @property
     def has_body(self) -> bool:
         return self.request_schema != ""
 
@@ -120,7 +125,7 @@ def _words(operation: Operation) -> frozenset[str]:
         "body": operation.has_body,
         "idempotent": operation.idempotent,
         "plain": not operation.idempotent,
-        "read": operation.method == "GET",
+        "read": operation.is_read,
         "list": operation.data_shape == "array",
         "object": operation.data_shape == "object",
     }

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 from conformance.checks.support.certainty import Doubts, note_doubts
-from conformance.checks.support.context import Runtime, control_failed, is_read
+from conformance.checks.support.context import Runtime, control_failed
 from conformance.checks.support.control_reads import control_again
 from conformance.checks.support.signals import Inapplicable, Inconclusive, Violation, are_other_statuses, require_whole
 from conformance.client.fixtures import Members
@@ -121,7 +121,7 @@ class Case:
         operation = operation or self.operation
         if prove_control:
             await self.runtime.controls.prove(operation)
-        shared = is_read(operation) and not use and not preset
+        shared = operation.is_read and not use and not preset
         return await self.runtime.arranger.arrange(
             operation, use=use, preset=preset, shared=shared, credential=credential, body=body
         )

@@ -165,17 +165,13 @@ class Controls:
         answer: Answer | None = None
         # a second attempt on new fixtures: the first may have got a DPoP nonce, a bad fixture, or one not yet visible
         for _ in range(2):
-            request = await self._runtime.arranger.arrange(operation, shared=is_read(operation))
+            request = await self._runtime.arranger.arrange(operation, shared=operation.is_read)
             answer = await self._runtime.sender.send(request, "control")
             if answer.ok:
                 return answer if len(answer.body) <= _KEPT_BYTES else answer.without_body
             self._runtime.has_late_objects |= answer.status == 404
         assert answer is not None
         raise control_failed(answer, self._runtime.settings.profile.oauth)
-
-
-def is_read(operation: Operation) -> bool:
-    return operation.method == "GET"
 
 
 def control_failed(answer: Answer, oauth: OAuth | None = None) -> Inconclusive:

@@ -59,7 +59,7 @@ async def control_again(case: Case, control: Request) -> Answer:
     A run that ends at its first failure does not wait for one. Raises what `Case.send` raises.
     """
     runtime = case.runtime
-    if control.operation.method == "GET" and not runtime.settings.fail_fast:
+    if control.operation.is_read and not runtime.settings.fail_fast:
         answer = await runtime.control_reads.wait(control, runtime.sender.elapsed_s)
         if answer is not None:
             case.answers.append(answer.ref)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.context import is_read
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.replays import are_alike
 from conformance.checks.support.signals import Inconclusive, Violation
@@ -43,7 +42,7 @@ async def expect_out_of_reach(
         is_numbered = not all(map(is_distinctive, changed.path.values()))
         for template in templates if not is_numbered else ():
             changed = changed.with_body(await case.runtime.arranger.render_body(request, template))
-        oracle = await Oracle.watch_if_visible(case, request) if is_numbered and not is_read(case.operation) else None
+        oracle = await Oracle.watch_if_visible(case, request) if is_numbered and not case.operation.is_read else None
         control = request.with_fresh_key()
         try:
             return await case.refusal(changed, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
@@ -64,7 +63,7 @@ async def _is_same_object(case: Case, request: Request, stranger: Answer, oracle
     """
     if request.path != stranger.request.path:
         return False
-    if not is_read(case.operation):
+    if not case.operation.is_read:
         return oracle is not None and bool(await oracle.count_visible_effects())
     other_request = await case.arrange(use=_states_in_path(case))
     other, known = await case.control(other_request, "another object"), await case.control(request, "the own object")

@@ -56,7 +56,7 @@ def _siblings(case: Case) -> list[Operation]:
         if other != case.operation and parameters and other.path_parameters == parameters
         if own_names <= _names_in_body(case, other)
     ]
-    return sorted(found, key=lambda operation: operation.method != "GET")
+    return sorted(found, key=lambda operation: not operation.is_read)
 
 
 def _names_in_body(case: Case, operation: Operation) -> frozenset[str]:

@@ -182,7 +182,7 @@ async def into_conflict(case: Case, transition: Transition) -> Request:
     request = await case.arrange(use={kind: state})
     members: Members = case.fixture_of(request, kind)
     moves = any(t.leads_to not in ("", t.fixture) for t in case.profile.transitions if t.operation == case.operation.id)
-    if case.operation.method == "GET" and transition.after and not moves:
+    if case.operation.is_read and transition.after and not moves:
         await case.send(request, "before the change")  # what a cache may keep
     for name in transition.after:
         operation = case.contract.operations[name]
@@ -206,7 +206,7 @@ async def expect_conflict(case: Case, transition: Transition | None) -> None:
     request = await another_call(case, await into_conflict(case, transition))
     oracle = await Oracle.watch_if_visible(case, request)
     answer = await case.send(request, f"in the state {transition.fixture}")
-    is_read_too_soon = case.operation.method == "GET" and answer.ok  # of a copy that is behind
+    is_read_too_soon = case.operation.is_read and answer.ok  # of a copy that is behind
     if answer.status == 409 != transition.status or is_read_too_soon:
         await asyncio.sleep(SETTLE_S)
         answer = await case.send(request.with_fresh_key(), f"in the state {transition.fixture}, some time later")
@@ -251,7 +251,7 @@ async def _read_resource(case: Case, request: Request, transition: Transition) -
     movers = {t.operation for t in case.profile.transitions if t.leads_to}
     for operation in case.contract.all:
         facts = case.profile.operations.get(operation.id)
-        is_read = operation.method == "GET" and operation.id not in movers
+        is_read = operation.is_read and operation.id not in movers
         if is_read and facts and kind in {name.partition(".")[0] for name in placeholders(dict(facts.path))}:
             with contextlib.suppress(MissingFact, FixtureError, Inconclusive):
                 read = await case.arrange(operation, preset={kind: case.fixture_of(request, kind)}, prove_control=False)

@@ -6,19 +6,21 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from conformance.reference.call import Answer, Call, JsonObject, Refusal
-from conformance.reference.policy import Handler, Policy, with_handler
+from conformance.reference.call import Call, JsonObject, Refusal
+from conformance.reference.policy import Policy, before_work
 from conformance.reference.registry import fault
 
+Condition = Callable[[JsonObject], bool]
 
-def _refusing(policy: Policy, operation: str, kind: str, message: str) -> Policy:
-    def wrap(_original: Handler) -> Handler:
-        def refuse(_call: Call, _db: Connection) -> Answer:
+
+def _refusing(policy: Policy, operation: str, kind: str, message: str, when: Condition | None = None) -> Policy:
+    """Refuses every call of the operation, or those with a body for which `when` holds."""
+
+    def look(call: Call, _db: Connection) -> None:
+        if when is None or when(call.body):
             raise Refusal(kind, message)
 
-        return refuse
-
-    return with_handler(policy, operation, wrap)
+    return before_work(policy, look, operation)
 
 
 @fault(
@@ -98,18 +100,6 @@ def eligibility_is_invalid(policy: Policy) -> Policy:
     return _refusing(policy, "getStorefrontOrderCancellationEligibility", "bad_id", "The id is no number.")
 
 
-def _refusing_body(policy: Policy, operation: str, is_refused: Callable[[JsonObject], bool], message: str) -> Policy:
-    def wrap(original: Handler) -> Handler:
-        def refuse(call: Call, db: Connection) -> Answer:
-            if is_refused(call.body):
-                raise Refusal("invalid", message)
-            return original(call, db)
-
-        return refuse
-
-    return with_handler(policy, operation, wrap)
-
-
 @fault(
     "X31",
     requirement="BODY-10",
@@ -121,7 +111,7 @@ def invoice_refused(policy: Policy) -> Policy:
     def is_refused(body: JsonObject) -> bool:
         return bool(body["payment"]["method"] == "invoice")
 
-    return _refusing_body(policy, "checkoutPublicCart", is_refused, "The method of payment is not known.")
+    return _refusing(policy, "checkoutPublicCart", "invalid", "The method of payment is not known.", is_refused)
 
 
 @fault(
@@ -135,4 +125,4 @@ def url_needs_events(policy: Policy) -> Policy:
     def is_refused(body: JsonObject) -> bool:
         return "url" in body and "events" not in body
 
-    return _refusing_body(policy, "updateInstallationWebhook", is_refused, "The events are missing.")
+    return _refusing(policy, "updateInstallationWebhook", "invalid", "The events are missing.", is_refused)

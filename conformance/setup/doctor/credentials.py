@@ -196,7 +196,7 @@ async def _is_forbidden(runtime: Runtime, credential: Credential, scope: str) ->
     since those of the profile are not its own."""
     is_foreign = credential.installation != runtime.arranger.home
     for operation in runtime.settings.contract.all:
-        if operation.scope == scope and operation.method == "GET" and not (is_foreign and operation.path_parameters):
+        if operation.scope == scope and operation.is_read and not (is_foreign and operation.path_parameters):
             try:
                 request = await runtime.arranger.arrange(operation, shared=True, credential=credential.name)
             except MissingFact:

@@ -85,7 +85,7 @@ def _is_hidden(runtime: Runtime, fixture: Fixture) -> bool:
 def _read_operations(runtime: Runtime, fixture: Fixture) -> Iterator[Operation]:
     for operation in runtime.settings.contract.all:
         path = dict(runtime.arranger.facts(operation).path)
-        if operation.method == "GET" and any(name.partition(".")[0] == fixture.kind for name in placeholders(path)):
+        if operation.is_read and any(name.partition(".")[0] == fixture.kind for name in placeholders(path)):
             yield operation
 
 

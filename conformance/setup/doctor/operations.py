@@ -275,7 +275,7 @@ def _profile_key(operation: Operation) -> str:
 
 def _spent_fixture(runtime: Runtime, operation: Operation) -> Fixture | None:
     """The listed fixture that a write would use up."""
-    if operation.method == "GET":
+    if operation.is_read:
         return None
     facts = runtime.arranger.facts(operation)
     names = placeholders([dict(facts.path), facts.body, dict(facts.query)])

@@ -41,11 +41,7 @@ async def probe_controls(probe: Probe) -> None:
     for operation in order:
         if operation.id in (IDENTITY, SEARCH) or (operation.auth == "api_key" and not probe.main_credential):
             continue
-        if (
-            probe.draft.has("limits", "read_only")
-            and probe.draft.get("limits", "read_only")
-            and operation.method != "GET"
-        ):
+        if probe.draft.has("limits", "read_only") and probe.draft.get("limits", "read_only") and not operation.is_read:
             continue
         await _probe_control(probe, operation)
     proven = len(probe.controls)
