@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from conformance.checks.support.authorization import INACTIVE, home_of, names
+from conformance.checks.support.authorization import INACTIVE, names
 from conformance.checks.support.authorization_forms import (
     equal_forms,
     key_in_other_case,
@@ -19,6 +19,7 @@ from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
+from conformance.profile.installations import is_foreign
 
 _UNKNOWN_KEY: Final = "no-key-of-anyone-0000"
 
@@ -119,8 +120,7 @@ def _ignored_headers(case: Case) -> Iterator[tuple[str, str]]:
     for name in names(case.profile, identity, INACTIVE)[:1]:
         yield f"the key {name!r}", arranger.authorization(name)
     fewest = min((c for c in case.profile.credentials.values() if c.active), key=lambda c: len(c.scopes), default=None)
-    home = home_of(case.profile)
-    foreign = [c.name for c in case.profile.credentials.values() if c.active and c.installation != home]
+    foreign = [c.name for c in case.profile.credentials.values() if c.active and is_foreign(case.profile, c)]
     for name in dict.fromkeys([*([fewest.name] if fewest else []), *foreign[:1]]):
         yield f"the key {name!r}", arranger.authorization(name)
 

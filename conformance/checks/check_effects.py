@@ -8,6 +8,7 @@ from functools import partial
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import Change, contract_breaks
+from conformance.checks.support.other_installations import other_key
 from conformance.checks.support.plain_replays import plain_replays
 from conformance.checks.support.refused_effects import expect_no_effect
 from conformance.checks.support.registry import check
@@ -40,7 +41,7 @@ async def a_refused_write_has_no_effect(case: Case, credential_kind: str) -> Non
 @check("TEN-1", on=("api-key path idempotent",))
 async def a_key_of_another_installation_changes_nothing_here(case: Case) -> None:
     """A write by another installation's key on an object of this installation changes nothing, whatever its status."""
-    stranger = case.foreign_credential()
+    stranger = other_key(case)
     request = await case.arrange()
     purpose = "a write with the key of another installation"
     await expect_no_effect(case, request, lambda good: case.as_credential(good, stranger), purpose)

@@ -12,6 +12,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import Oracle, read_change
 from conformance.checks.support.oauth_exchange import oauth_of, proof_of
+from conformance.checks.support.other_installations import other_key
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike, other_body
 from conformance.checks.support.sign_reader import fixtures_of
@@ -36,7 +37,7 @@ _PAIRS = 3
 @check("IDEM-6", on=_OPERATIONS)
 async def a_key_of_another_installation_is_another_call(case: Case) -> None:
     """The same key and body from another installation do not return the first installation's answer."""
-    other = case.foreign_credential()
+    other = other_key(case)
     first = await case.first_call()
     foreign_answer = await case.send(
         case.as_credential(first.request, other), "the same call from another installation"

@@ -8,6 +8,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
+from conformance.checks.support.other_installations import other_key
 from conformance.checks.support.other_path_calls import key_on_another_path
 from conformance.checks.support.races import expect_one_effect, expect_overlap, send_together
 from conformance.checks.support.registry import check
@@ -19,6 +20,7 @@ from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import strict_json as strictjson
+from conformance.profile.installations import is_of_home
 
 _PAIRS: Final = 2
 _PATH = ("api-key idempotent path", "public idempotent path")
@@ -117,11 +119,10 @@ def _other_credential(case: Case, request: Request) -> str:
         for credential in case.runtime.arranger.credentials(scope=case.operation.scope)
         if credential.name != request.credential
     ]
-    home = case.runtime.arranger.home
     case.need_credential(
         candidates,
         "two active keys of one installation with the scope of the operation are needed",
-        lambda c: c.active and c.installation == home and case.operation.scope in c.scopes,
+        lambda c: c.active and is_of_home(case.profile, c) and case.operation.scope in c.scopes,
     )
     return min(candidates, key=lambda candidate: candidate == spare)
 
@@ -193,7 +194,7 @@ async def a_key_of_another_installation_is_treated_as_stated(case: Case) -> None
     As any key, its own one brings back the answer of its call.
     """
     is_separate = _is_separate(case, "credential", "installation")
-    foreign = case.foreign_credential()
+    foreign = other_key(case)
     first = await case.first_call()
     second = await case.send(case.as_credential(first.request, foreign), "the same key of another installation")
     await _judge(case, "installation", is_separate, first, second)

@@ -15,6 +15,7 @@ from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.outcomes import Level
+from conformance.profile.installations import are_of_two_installations
 
 
 async def _identity(case: Case, credential: str) -> Answer:
@@ -66,9 +67,10 @@ async def identity_differs_from_key_to_key(case: Case) -> None:
     shows_installation = bool(case.profile.tenancy.installation_in_identity)
     differing = {
         (first, second): (shows_scopes and keys[first].scopes != keys[second].scopes)
-        or (shows_installation and keys[first].installation != keys[second].installation)
+        or (shows_installation and are_of_two_installations(case.profile, keys[first], keys[second]))
         for first, second in combinations(allowed, 2)
-        if (keys[first].scopes, keys[first].installation) != (keys[second].scopes, keys[second].installation)
+        if keys[first].scopes != keys[second].scopes
+        or are_of_two_installations(case.profile, keys[first], keys[second])
     }
     need_text = "two active keys of different scopes or installations are needed"
     case.need_credential(differing, need_text, lambda first: first.active)

@@ -30,6 +30,7 @@ from conformance.checks.support.stated_bodies import answer_to_body
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
+from conformance.profile.installations import is_of_home
 
 
 @check("SCO-1", cases=cases(LACKS_SCOPE))
@@ -190,10 +191,10 @@ _PAUSES_S: Final = (0.3, 0.3, 1.5, 3.0)
 @check("SCO-2", on="listInstallationWebhookDeliveries")
 async def the_named_scope_suffices_for_what_is_listed(case: Case) -> None:
     """Of the deliveries that a key of more scopes is shown, the key with the fewest that suffice is shown some too."""
-    home = case.runtime.arranger.home
-    able = [name for name in names(case.profile, case.operation, ALLOWED) if _installation(case, name) == home]
+    keys = case.profile.credentials
+    able = [n for n in names(case.profile, case.operation, ALLOWED) if is_of_home(case.profile, keys[n])]
     case.require_case(able, f"no key has the scope {case.operation.scope}")
-    least, most = (choose(able, key=lambda name: len(case.profile.credentials[name].scopes)) for choose in (min, max))
+    least, most = (choose(able, key=lambda name: len(keys[name].scopes)) for choose in (min, max))
     case.require_case(least != most, "no second key of this installation has other scopes")
     request = await case.arrange()
     for round_number, pause_s in enumerate(_PAUSES_S):
@@ -211,10 +212,6 @@ async def the_named_scope_suffices_for_what_is_listed(case: Case) -> None:
     case.require_case(common_texts, f"no delivery is listed, in {len(_PAUSES_S)} rounds")
     message = f"of what the key {most!r} is shown, the key {least!r} is shown nothing"
     raise case.violation(message, *answers[:2], expected="the deliveries of the installation", observed="none of them")
-
-
-def _installation(case: Case, credential: str) -> str:
-    return case.profile.credentials[credential].installation
 
 
 async def _cause_events(case: Case) -> None:

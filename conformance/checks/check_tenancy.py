@@ -10,7 +10,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.endpoint_bodies import opposite_switches
 from conformance.checks.support.installation_names import INSTALLATION_MEMBERS, name_of_installation
 from conformance.checks.support.new_endpoints import poll_copies, update_of, updated_endpoint
-from conformance.checks.support.other_installations import expect_out_of_reach
+from conformance.checks.support.other_installations import expect_out_of_reach, other_key
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
@@ -18,6 +18,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.profile.installations import is_foreign
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
 from conformance.profile.resources import FOREIGN, OperationFacts, foreign_states
@@ -68,11 +69,10 @@ async def an_object_of_another_installation_is_out_of_reach(case: Case, foreign:
 
 async def _expect_no_owner(case: Case, answer: Answer) -> None:
     """Warns where the refusal names another installation: no text of the interface says what a refusal may tell."""
-    home = case.runtime.arranger.home
     usual, refusal = _text_of(await case.good_answer()), _text_of(answer)
     for credential in case.profile.credentials.values():
         name = ""
-        if credential.active and credential.installation != home:
+        if credential.active and is_foreign(case.profile, credential):
             with suppress(Inconclusive):  # the refusal is judged without it
                 name = await name_of_installation(case, credential.name)
         is_in_request = any(name in value for value in answer.request.path.values())
@@ -103,7 +103,7 @@ async def what_is_of_another_installation_has_the_stated_status(
     status = case.profile.tenancy.status
     case.need(status, "tenancy.status", "the status for another installation's objects is needed")
     assert status is not None
-    key = case.foreign_credential() if isinstance(foreign, str) else ""
+    key = other_key(case) if isinstance(foreign, str) else ""
     other = None if isinstance(foreign, str) else await _foreign_request(case, foreign)
     description = f"{'a key' if key else 'an object'} of another installation"
 
@@ -144,7 +144,7 @@ async def a_new_object_of_another_installation_is_out_of_reach(case: Case, other
         switches = opposite_switches(create.body)
         case.require_case(switches, "the body that creates an endpoint has no member that is true or false")
         create = create.with_body({**create.body, **switches})
-    created = await case.send(case.as_credential(create, case.foreign_credential()), "created by another installation")
+    created = await case.send(case.as_credential(create, other_key(case)), "created by another installation")
     case.require_case(created.ok and pointer.has(created.value, where), f"that is answered {created.summary}")
     new_id = str(pointer.get(created.value, where))
     case.require_case(is_distinctive(new_id), "each installation may number its own endpoints")
@@ -158,7 +158,7 @@ async def a_member_of_a_body_chooses_no_installation(case: Case) -> None:
 
     A refusal of such a body is fine. Members that the stated body has are left out: what they mean is the target's own.
     """
-    where, key = case.profile.webhooks.id, case.foreign_credential()
+    where, key = case.profile.webhooks.id, other_key(case)
     case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
     name = await name_of_installation(case, key)
     case.require_case(name, "identity does not name the other installation")

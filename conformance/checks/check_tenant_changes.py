@@ -101,7 +101,7 @@ async def an_order_that_a_checkout_made_is_out_of_reach(case: Case) -> None:
 
     Which text of the answer is an order's id is not stated, and need not be: the owner is answered 200 for it.
     """
-    stranger = case.foreign_credential()
+    stranger = other_key(case)
     checkout = await case.good_answer(case.contract.operations["checkoutPublicCart"])
     own_read = await case.arrange()
     name = case.operation.path_parameters[0]

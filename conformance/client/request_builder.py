@@ -15,6 +15,7 @@ from conformance.client.request import NO_BODY, Request, RequestFixtures, new_ke
 from conformance.contract import Contract, Operation
 from conformance.core.key_change import KeyChange
 from conformance.core.strict_json import whole_number
+from conformance.profile.installations import is_of_home
 from conformance.profile.model import Credential, Profile
 from conformance.profile.render import escape, placeholders, render
 from conformance.profile.resources import Fixture, OperationFacts, default_state
@@ -71,18 +72,12 @@ class Arranger:
 
     # Credentials
 
-    @property
-    def home(self) -> str:
-        """The installation that owns all fixtures except the foreign ones."""
-        return next((c.installation for c in self.profile.credentials.values() if c.active), "")
-
-    def credentials(self, *, scope: str = "", installation: str | None = None) -> list[Credential]:
-        """The active credentials of an installation that hold a scope, the broadest first."""
-        owner = self.home if installation is None else installation
+    def credentials(self, *, scope: str = "") -> list[Credential]:
+        """The active credentials of the home installation that hold a scope, the broadest first."""
         candidates = [
             c
             for c in self.profile.credentials.values()
-            if c.active and c.installation == owner and (not scope or scope in c.scopes)
+            if c.active and is_of_home(self.profile, c) and (not scope or scope in c.scopes)
         ]
         spare = self.profile.rate_limit.credential
         return sorted(candidates, key=lambda c: (c.name == spare, -len(c.scopes)))

@@ -30,6 +30,18 @@ class Exclusions:
     credentials: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Name -> status, scopes and installation of a credential that does not exist."""
     problems: list[Problem] = field(default_factory=list)
+    remaining: dict[Key, list[int]] = field(default_factory=dict)
+    """The key of a list -> which of its items are no exclusions."""
+
+    def in_source(self, problems: Iterable[Problem]) -> Iterator[Problem]:
+        """Problems of the document without its exclusions, with the keys of the document that has them."""
+        for problem in problems:
+            key: Key = ()
+            for part in problem.key:
+                items = self.remaining.get(key, [])
+                is_shifted = isinstance(part, int) and part < len(items)
+                key = (*key, items[part] if is_shifted else part)  # type: ignore[index]
+            yield replace(problem, key=key)
 
 
 def extract_exclusions(document: Mapping[str, Any]) -> tuple[dict[str, Any], Exclusions]:
@@ -48,7 +60,9 @@ def _remove_exclusions(value: Any, key: Key, declared: Mapping[str, Any], exclus
         rest = dict(_remaining_members(value.items(), key, declared, exclusions))
         return rest if rest or not value else _EXCLUDED  # a kind all of whose states are excluded is excluded
     if isinstance(value, list):
-        return [item for _, item in _remaining_members(enumerate(value), key, declared, exclusions)]
+        remaining = dict(_remaining_members(enumerate(value), key, declared, exclusions))
+        exclusions.remaining[key] = list(remaining)
+        return list(remaining.values())
     return value
 
 

@@ -66,7 +66,7 @@ def _load(
 ) -> Profile:
     original: dict[str, Any] = _as_json(source, "" if path is None else str(path))
     document, exclusions = extract_exclusions(original)
-    raise_first([*exclusions.problems, *structure_problems(document)], original, path, text)
+    raise_first([*exclusions.problems, *exclusions.in_source(structure_problems(document))], original, path, text)
     if base_url is not None:
         if trouble := base_url_trouble(base_url):
             raise ProfileError(trouble, where="--base-url")
@@ -76,7 +76,7 @@ def _load(
     filled = substitution.fill(document)
     problems = [*exposure_problems(document), *substitution.problems, *structure_problems(filled)]
     problems += rule_problems(filled, directory=directory, contract=load_contract())
-    raise_first(problems, document, path, text)
+    raise_first(exclusions.in_source(problems), {**document, **original}, path, text)
     filled["base_url"] = filled["base_url"].rstrip("/")
     schemas = _schemas(filled.get("schemas", {}), directory)
     digest = _digest([filled, schemas, exclusions.reasons, exclusions.credentials])

@@ -24,6 +24,8 @@ _EXCLUSION = {"none": "its owner gives no access to it"}
 _BASE_TABLES = ("name", "base_url", "description", "variables", "limits", "authorization")
 _PARTIAL_TABLES = ("fixtures", "operations", "search", "effects", "rate_limit", "credentials")
 """Tables that a profile may state in part. Any other is stated whole: half of it may mean something else."""
+_OPTIONAL_MEMBERS = {"credentials": ("installation",), "operations": ("body", "path")}
+"""What each entry of a table may leave out."""
 
 
 _FACT_TABLES = (
@@ -109,6 +111,13 @@ def _paths(path: FactPath, value: Any) -> Iterator[FactPath]:
         return
     for name, item in value.items():
         yield from _paths((*path, name), item)
+        yield from ((*path, name, member) for member in _optional_members(path, item))
+
+
+def _optional_members(path: FactPath, entry: Any) -> list[str]:
+    if len(path) != 1 or not isinstance(entry, Mapping):
+        return []
+    return [member for member in _OPTIONAL_MEMBERS.get(path[0], ()) if member in entry]
 
 
 def _select_paths(document: Document, paths: list[FactPath]) -> Document:
@@ -118,7 +127,9 @@ def _select_paths(document: Document, paths: list[FactPath]) -> Document:
         table = selected
         for name in path[:-1]:
             source, table = source[name], table.setdefault(name, {})
-        table[path[-1]] = source[path[-1]]
+        value = source[path[-1]]
+        omitted = _optional_members(path[:-1], value)
+        table[path[-1]] = {name: item for name, item in value.items() if name not in omitted} if omitted else value
     return selected
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from conformance.contract import Operation
+from conformance.profile.installations import is_foreign, is_of_home
 from conformance.profile.model import Credential, Profile
 
 ALLOWED: Final = "allowed"
@@ -15,6 +16,8 @@ INACTIVE: Final = "spent"
 """Revoked or expired."""
 OTHER_INSTALLATION: Final = "other installation"
 """An active key of another installation than the one of the operation's resource."""
+UNKNOWN_INSTALLATION: Final = "unknown installation"
+"""An active key whose installation is not stated, where others are: what it may do with a resource is not known."""
 RESERVED: Final = "spared"
 """Reserved for the rate limit checks, since requests are counted by key; another key has the same scopes."""
 
@@ -22,17 +25,12 @@ UNDECLARED_PARAMETER: Final = {"xConformanceProbe": "1"}
 """With a query a rule may not hold that compares whole URLs. A target may refuse a parameter that it does not know."""
 
 
-def home_of(profile: Profile) -> str:
-    """The installation that owns all fixtures except the foreign ones."""
-    return next((c.installation for c in profile.credentials.values() if c.active), "")
-
-
 def category_of(profile: Profile, operation: Operation, credential: Credential) -> str:
     """The category of a credential for an operation."""
     if not credential.active:
         return INACTIVE
-    if operation.path_parameters and credential.installation != home_of(profile):
-        return OTHER_INSTALLATION
+    if operation.path_parameters and not is_of_home(profile, credential):
+        return OTHER_INSTALLATION if is_foreign(profile, credential) else UNKNOWN_INSTALLATION
     if operation.scope and operation.scope not in credential.scopes:
         return LACKS_SCOPE
     equivalents = [
@@ -52,8 +50,8 @@ def names(profile: Profile, operation: Operation, category: str) -> list[str]:
 
 def credentials_without_scope(profile: Profile, operation: Operation) -> list[str]:
     """The active keys of the home installation without an operation's scope."""
-    home = home_of(profile)
-    return [name for name in names(profile, operation, LACKS_SCOPE) if profile.credentials[name].installation == home]
+    lacking = names(profile, operation, LACKS_SCOPE)
+    return [name for name in lacking if is_of_home(profile, profile.credentials[name])]
 
 
 def has_category(profile: Profile, operation: Operation, category: str) -> Callable[[Credential], bool]:

@@ -15,6 +15,7 @@ from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer, AnswerRef
 from conformance.contract import Contract, Operation
 from conformance.core.outcomes import Level
+from conformance.profile.installations import unknown_installation
 from conformance.profile.model import Credential, Profile
 from conformance.profile.render import placeholders
 from conformance.profile.resources import Fixture, OperationFacts
@@ -69,7 +70,7 @@ class Case:
     def need_credential(self, candidates: object, reason: str, suits: Callable[[Credential], bool]) -> None:
         """Unstated unless there is a credential; `suits` tells which ones the profile may exclude instead."""
         if not candidates:
-            raise MissingFact("credentials", reason, suits)
+            raise MissingFact(unknown_installation(self.profile, suits) or "credentials", reason, suits)
 
     def require_applicable(self, condition: object, reason: str) -> None:
         """Inapplicable unless the condition of the check holds, by the interface or by the profile."""
@@ -138,18 +139,6 @@ class Case:
 
     def as_credential(self, request: Request, name: str) -> Request:
         return self.runtime.arranger.as_credential(request, name)
-
-    def foreign_credential(self) -> str:
-        """The name of an active key of another installation, with the operation's scope. Unstated without one."""
-        home, scope = self.runtime.arranger.home, self.operation.scope
-        for credential in self.profile.credentials.values():
-            if credential.active and credential.installation != home and (not scope or scope in credential.scopes):
-                return credential.name
-        raise MissingFact(
-            "credentials",
-            "an active key of a second installation is needed",
-            lambda candidate: candidate.active and candidate.installation != home,
-        )
 
     # Sending
 

@@ -20,6 +20,7 @@ from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.messages import join_values
 from conformance.core.model import REFUSAL_STATUSES
+from conformance.profile.installations import is_foreign
 from conformance.profile.model import Credential
 from conformance.profile.render import placeholders
 from conformance.profile.resources import foreign_states
@@ -123,21 +124,19 @@ async def _views(case: Case, reads: tuple[Request, Request]) -> tuple[Answer, An
 
 
 def other_key(case: Case, *operations: str) -> str:
-    """An active key of another installation with the scopes of these operations. Unstated without one.
+    """An active key of another installation with the scopes of these operations, or of the case's. Unstated without.
 
     A profile that excludes a second installation excludes its keys, whatever their scopes would be.
     """
-    home = case.runtime.arranger.home
-    scopes = {case.contract.operations[name].scope for name in operations} - {None, ""}
+    scopes = {case.contract.operations[name].scope for name in operations or (case.operation.id,)} - {""}
 
-    def is_foreign(candidate: Credential) -> bool:
-        return candidate.active and candidate.installation != home
+    def is_usable(candidate: Credential) -> bool:
+        return candidate.active and is_foreign(case.profile, candidate)
 
-    keys = case.profile.credentials
-    found = [name for name, candidate in keys.items() if is_foreign(candidate) and scopes <= candidate.scopes]
-    case.need_credential(
-        found, f"an active key of a second installation with {join_values(sorted(scopes))} is needed", is_foreign
-    )
+    keys = case.profile.credentials.values()
+    found = [key.name for key in keys if is_usable(key) and scopes <= key.scopes]
+    suffix = f" with {join_values(sorted(scopes))}" if scopes else ""
+    case.need_credential(found, f"an active key of a second installation{suffix} is needed", is_usable)
     return found[0]
 
 

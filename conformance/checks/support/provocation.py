@@ -19,6 +19,7 @@ from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.client.send_errors import LimitPersists
 from conformance.core.errors import FixtureError
+from conformance.profile.installations import is_of_home
 
 Failure = Signal | MissingFact | NotSent | FixtureError | LimitPersists
 FAILURES = (Signal, *OBSTACLES, LimitPersists)
@@ -90,7 +91,7 @@ def with_spare_credential(case: Case, request: Request) -> Request:
     credential = case.profile.credentials.get(case.profile.rate_limit.credential)
     if not request.credential or credential is None or not credential.active:
         return request
-    if case.operation.path_parameters and credential.installation != case.runtime.arranger.home:
+    if case.operation.path_parameters and not is_of_home(case.profile, credential):
         return request  # a resource of another installation
     if case.operation.scope and case.operation.scope not in credential.scopes:
         return request

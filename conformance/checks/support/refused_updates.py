@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from conformance.checks.support.authorization import credentials_without_scope
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import contract_breaks, is_against_schema
+from conformance.checks.support.other_installations import other_key
 from conformance.checks.support.replays import free_leaves
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -151,7 +152,7 @@ def _without_the_scope(case: Case, other: Request) -> Request | None:
 
 def _by_another_installation(case: Case, other: Request) -> Request | None:
     try:
-        return case.as_credential(other.with_fresh_key(), case.foreign_credential())
+        return case.as_credential(other.with_fresh_key(), other_key(case))
     except MissingFact:
         return None
 

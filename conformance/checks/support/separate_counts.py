@@ -13,6 +13,8 @@ from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.profile.behavior import RateLimit
+from conformance.profile.installations import are_of_two_installations
+from conformance.profile.model import Credential
 
 _ROUNDS = 3
 ATTEMPTS = 2 * _ROUNDS
@@ -58,16 +60,17 @@ async def other_request(case: Case, request: Request) -> Request:
         return case.as_credential(other_call, request.credential) if request.credential else other_call
     case.require_applicable(request.credential, "the operation takes no key")
     current, scope = case.profile.credentials[request.credential], case.operation.scope
+
+    def is_counted_separately(candidate: Credential) -> bool:
+        is_of_another = per == "key" or are_of_two_installations(case.profile, candidate, current)
+        return candidate.active and candidate.name != current.name and is_of_another
+
     for credential in case.profile.credentials.values():
-        is_usable = credential.active and credential.name != current.name and (not scope or scope in credential.scopes)
-        if is_usable and (per == "key" or credential.installation != current.installation):
+        if is_counted_separately(credential) and (not scope or scope in credential.scopes):
             return case.as_credential(request, credential.name)
     credential_kind = "a second key" if per == "key" else "a key of a second installation"
-    case.need_credential(
-        False,
-        f"{credential_kind} with the scope of the operation is needed",
-        lambda candidate: candidate.active and (per == "key" or candidate.installation != current.installation),
-    )
+    reason = f"{credential_kind} with the scope of the operation is needed"
+    case.need_credential(False, reason, is_counted_separately)
     raise AssertionError
 
 

@@ -12,7 +12,8 @@ from conformance.checks.support.identity import SCOPES, candidates, extra_scopes
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
-from conformance.profile.model import Credential
+from conformance.profile.installations import is_of_home, unknown_installations
+from conformance.profile.model import Credential, Profile
 from conformance.setup.conventions import AUTHORIZATION_FORMATS
 from conformance.setup.doctor.facts import Fact, note, obstacle, proven, unsure, wrong
 
@@ -56,7 +57,7 @@ async def credential_facts(runtime: Runtime) -> list[Fact]:
         facts += _acceptance_facts(credential, answers[name])
         if name in identities:
             facts += await _scope_facts(runtime, credential, identities[name], scopes)
-    return [*facts, *_installation_facts(profile.credentials, identities)]
+    return [*facts, *_unknown_installations(profile), *_installation_facts(profile.credentials, identities)]
 
 
 def _identity_call(runtime: Runtime) -> Any:
@@ -194,9 +195,9 @@ async def _scope_facts(runtime: Runtime, credential: Credential, answer: Answer,
 async def _is_forbidden(runtime: Runtime, credential: Credential, scope: str) -> bool:
     """Whether a read that needs the scope is answered 403 with that key: of a foreign key one that names no resource,
     since those of the profile are not its own."""
-    is_foreign = credential.installation != runtime.arranger.home
+    is_other = not is_of_home(runtime.settings.profile, credential)
     for operation in runtime.settings.contract.all:
-        if operation.scope == scope and operation.is_read and not (is_foreign and operation.path_parameters):
+        if operation.scope == scope and operation.is_read and not (is_other and operation.path_parameters):
             try:
                 request = await runtime.arranger.arrange(operation, shared=True, credential=credential.name)
             except MissingFact:
@@ -209,13 +210,22 @@ def _join(scopes: Any) -> str:
     return ", ".join(sorted(scopes)) or "none"
 
 
+def _unknown_installations(profile: Profile) -> Iterator[Fact]:
+    for credential in unknown_installations(profile):
+        message = "not stated, though that of other keys is: it may be any"
+        yield unsure(f"credentials.{credential.name}.installation", message, "state the installation of each key")
+
+
 def _installation_facts(stated: Mapping[str, Credential], identities: Mapping[str, Answer]) -> Iterator[Fact]:
     """Keys must show the same installation exactly where the profile states the same one."""
     by_name = {name: _installation_of(answer) for name, answer in identities.items()}
     installations = {name: installation for name, installation in by_name.items() if installation}
     pairs: dict[str, str] = {}
+    has_names = any(stated[name].installation for name in installations)
     for name, target_id in installations.items():
         stated_id = stated[name].installation
+        if has_names and not stated_id:
+            continue
         conflict = next((key for key, value in pairs.items() if (value == target_id) != (key == stated_id)), None)
         pairs.setdefault(stated_id, target_id)
         if conflict is None:

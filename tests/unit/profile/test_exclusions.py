@@ -203,3 +203,25 @@ def test_each_fact_of_behavior_can_be_excluded_by_itself(table: str) -> None:
             place = place.setdefault(part, {})
         place[key.rpartition(".")[2]] = {"none": "it has none"}
         assert extract_exclusions(document)[1].reasons == {key: "it has none"}, key
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ('[[transitions]]\noperation = "checkoutPublicCart"\n', ":11: transitions[2]: "),
+        (
+            '[[transitions]]\noperation = "checkoutPublicCart"\nfixture = "cart.opened"\nstatus = 409\n',
+            ":13: transitions[2].fixture: ",
+        ),
+    ],
+    ids=["its form", "its content"],
+)
+def test_a_problem_behind_an_exclusion_is_shown_where_it_is(tmp_path: Path, entry: str, told: str) -> None:
+    """The entries of a list that are exclusions count, too."""
+    none = '[[transitions]]\noperation = "{}"\nnone = "it has no states"\n'
+    lists = none.format("quotePublicCart") + none.format("revokePublicCart") + entry
+    path = tmp_path / "p.toml"
+    path.write_text(f'name = "p"\nbase_url = "http://localhost"\n[authorization]\nformat = "Bearer {{key}}"\n{lists}')
+    with pytest.raises(ProfileError) as raised:
+        load_profile(path)
+    assert told in str(raised.value)

@@ -1,0 +1,65 @@
+"""Which installation a key belongs to, as far as the profile states it.
+
+A key without a stated installation may belong to any. Only where the home is not named, and at most one installation
+is, the home is the one without a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from conformance.profile.model import Credential, Profile
+
+
+def home_of(profile: Profile) -> str:
+    """The name of the installation that owns all fixtures except the foreign ones; empty where it is not stated."""
+    key = _home_key(profile)
+    return key.installation if key else ""
+
+
+def is_of_home(profile: Profile, credential: Credential) -> bool:
+    """Whether a key is stated to belong to the home installation, as the first active key does."""
+    key = _home_key(profile)
+    if key is not None and credential.name == key.name:
+        return True
+    return credential.installation == home_of(profile) and _is_known(profile, credential)
+
+
+def is_foreign(profile: Profile, credential: Credential) -> bool:
+    """Whether a key is stated to belong to another installation than the home."""
+    if credential.installation == home_of(profile):
+        return False
+    key = _home_key(profile)
+    return _is_known(profile, credential) and (key is None or _is_known(profile, key))
+
+
+def are_of_two_installations(profile: Profile, first: Credential, second: Credential) -> bool:
+    """Whether two keys are stated to belong to different installations."""
+    is_known = _is_known(profile, first) and _is_known(profile, second)
+    return is_known and first.installation != second.installation
+
+
+def unknown_installations(profile: Profile) -> list[Credential]:
+    """The active keys whose installation has to be stated, since those of others are."""
+    return [key for key in profile.credentials.values() if key.active and not _is_known(profile, key)]
+
+
+def unknown_installation(profile: Profile, suits: Callable[[Credential], bool]) -> str:
+    """The fact without which a key does not suit that belongs to the home, or to another installation."""
+    home = home_of(profile)
+    for key in unknown_installations(profile) if home else []:
+        if any(suits(replace(key, installation=name)) for name in (home, "another installation")):
+            return f"credentials.{key.name}.installation"
+    return ""
+
+
+def _home_key(profile: Profile) -> Credential | None:
+    return next((key for key in profile.credentials.values() if key.active), None)
+
+
+def _is_known(profile: Profile, credential: Credential) -> bool:
+    if credential.installation:
+        return True
+    names = {key.installation for key in profile.credentials.values()} - {""}
+    return not home_of(profile) and len(names) <= 1
