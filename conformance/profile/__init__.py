@@ -12,6 +12,7 @@ __all__ = [
     "exclusions",
     "facts",
     "filled_contract",
+    "installations",
     "load_profile",
     "loader",
     "model",
