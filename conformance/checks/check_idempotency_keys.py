@@ -31,7 +31,8 @@ _ATTEMPTS: Final = 50
 _PROOFS: Final = 2
 _UUID_VERSIONS: Final = (1, 3, 4, 5)
 """Of RFC 4122."""
-_LAST_CHARACTERS: Final = ("0189abxyzAXZ", "-_.~:+")
+_LAST_CHARACTERS: Final = ("0a189bxyzAXZ", "-_.~:+")
+"""The first two differ in the bits that count at the end of base64 (RFC 4648, section 4)."""
 _CREATE: Final = "createInstallationWebhook"
 _RANDOM = secrets.SystemRandom()
 Make = Callable[[Idempotency], list[str]]
@@ -141,11 +142,17 @@ async def keys_that_differ_at_the_end_are_different_keys(case: Case, make: Make)
 
 
 def _pair(idempotency: Idempotency, key: str, characters: str) -> list[str]:
-    """Two keys with one of these characters in the place of the last one; empty where the format has none."""
-    keys = {character.lower(): key[:-1] + character for character in characters if key}
+    """Two keys that differ in the last character that may be one of these; empty where the format has none.
+
+    What stands behind it is a part of the format, such as the padding of base64.
+    """
     takes_any = _takes_any(idempotency)
-    keys_of_the_format = [other for other in keys.values() if takes_any or is_well_formed(idempotency, other)]
-    return keys_of_the_format[:2] if keys_of_the_format[1:] else []
+    for at in reversed(range(len(key))):
+        keys = {character.lower(): key[:at] + character + key[at + 1 :] for character in characters}
+        keys_of_the_format = [other for other in keys.values() if takes_any or is_well_formed(idempotency, other)]
+        if keys_of_the_format[1:]:
+            return keys_of_the_format[:2]
+    return []
 
 
 async def _conflict(case: Case, key: str, other: str) -> tuple[Answer, Answer] | None:
@@ -287,5 +294,5 @@ def _other_keys(idempotency: Idempotency) -> list[str]:
     else:
         shortest, longest = _shortest(idempotency), _longest(idempotency)
         candidates = [malformed_key(idempotency), *(key[:-1] for key in shortest), *(f"{key}0" for key in longest)]
-        candidates += [f"{key}{key[-1:]}" for key in longest]
+        candidates += [other for key in longest for other in (f"{key}{key[-1:]}", f"{key[:1]}{key}")]
     return [key for key in dict.fromkeys(candidates) if key and not is_well_formed(idempotency, key)]

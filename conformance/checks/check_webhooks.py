@@ -32,6 +32,7 @@ from conformance.checks.support.update_steps import (
     switches_of,
     switches_to_put_off,
     warn_of_changes,
+    warn_of_lost_values,
 )
 from conformance.checks.support.update_values import empty_values
 from conformance.client.response import Answer
@@ -243,6 +244,7 @@ async def patch_changes_what_it_names(case: Case) -> None:
         stale_places = [where for where, value in old.items() if strictjson.is_equal(value_at(answer, where), value)]
         if stale_places:
             case.warn(f"the answer to a PATCH shows the old {stale_places[0]}", created, answer, expected="the new one")
+        warn_of_lost_values(case, created, answer, step)
         changed_values |= old
         members.note(answer)
         expect_kept(case, created, answer, places_of(case, kept_names))

@@ -22,6 +22,8 @@ PAUSES_S = (0.2, 0.4, 0.8)
 _MOST = 4
 """Members that are changed alone."""
 
+_EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
+
 _ENOUGH = 3
 """Updates of different members, so that two at once leave a third one to look at them."""
 
@@ -55,6 +57,15 @@ def warn_of_changes(case: Case, first: Answer, answer: Answer, names: Iterable[s
             value_at(first, where), value_at(answer, where)
         ):
             case.warn(f"PATCH changed {where}, which it did not name", first, answer, expected="unchanged")
+
+
+def warn_of_lost_values(case: Case, created: Answer, answer: Answer, step: Mapping[str, Any]) -> None:
+    """A warning where a member that create showed as it was sent is empty after a PATCH that gives it a value."""
+    names = [name for name, value in step.items() if value not in _EMPTY_VALUES and is_shown(case, created, name)]
+    for where in (beside_kept(case, name) for name in names):
+        if value_at(answer, where) in _EMPTY_VALUES:
+            message = f"the answer to a PATCH that names {where} with a value shows none"
+            case.warn(message, created, answer, expected="the new value")
 
 
 def switches_of(case: Case, body: Any) -> dict[str, str]:

@@ -44,6 +44,21 @@ def trailing_garbage(policy: Policy) -> Policy:
     return with_reading(policy, parse=_parse_first_value)
 
 
+@fault(
+    "X38",
+    requirement="BODY-2",
+    title="what follows the last brace of an update is ignored",
+    operations=("updateInstallationWebhook",),
+    source="JSON that is cut out of a text between its first and its last brace",
+)
+def cut_between_braces(policy: Policy) -> Policy:
+    def parse(call: Call, body: bytes) -> JsonValue:
+        is_cut = call.operation == "updateInstallationWebhook" and b"}" in body
+        return policy.reading.parse(call, body[: body.rindex(b"}") + 1] if is_cut else body)
+
+    return with_reading(policy, parse=parse)
+
+
 @fault("F116", requirement="BODY-2", title="form body accepted")
 def form_accepted(policy: Policy) -> Policy:
     def is_form(media: str | None) -> bool:

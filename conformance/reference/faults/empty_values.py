@@ -222,6 +222,20 @@ def empty_texts_ignored(policy: Policy) -> Policy:
 
 
 @fault(
+    "X39",
+    requirement="WH-2",
+    title="an update that names the description empties it",
+    operations=("updateInstallationWebhook",),
+    source="a mapper that reads the member by the name that the old version of the interface gave it",
+)
+def description_emptied(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> Call:
+        return evolve(call, body={**call.body, "description": ""}) if "description" in call.body else call
+
+    return before_work(policy, look, "updateInstallationWebhook")
+
+
+@fault(
     "X90",
     requirement="WH-1",
     title="an update that changes nothing answered 409",

@@ -122,6 +122,19 @@ def collapsed_space(policy: Policy) -> Policy:
 
 
 @fault(
+    "X40",
+    requirement="IDEM-4",
+    title="payloads of a key are compared without the white space around their texts",
+    source="a filter that trims the values of a form before they are hashed",
+)
+def trimmed_texts(policy: Policy) -> Policy:
+    def trim(value: JsonValue) -> JsonValue:
+        return value.strip() if isinstance(value, str) else value
+
+    return _with_fingerprint(policy, lambda body: canonical(_map_leaves(body, trim)))
+
+
+@fault(
     "F877",
     requirement="IDEM-4",
     title="payloads of a key are compared with their arrays of texts joined by commas",
