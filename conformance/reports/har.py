@@ -71,10 +71,18 @@ def _start_time(run: Run) -> datetime:
         return datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def _time_of(exchange: Exchange, started: datetime) -> datetime:
+    """The start of the run in place of a time that no date has, as in a journal that somebody has changed."""
+    try:
+        return started + timedelta(seconds=exchange.at)
+    except OverflowError:
+        return started
+
+
 def _entry(exchange: Exchange, started: datetime, limit: int) -> dict[str, Any]:
     return {
         "pageref": cut(exchange.check, 200) or "preparation",
-        "startedDateTime": (started + timedelta(seconds=exchange.at)).isoformat(),
+        "startedDateTime": _time_of(exchange, started).isoformat(),
         "time": exchange.duration_ms,
         "request": _request(exchange, limit),
         "response": _response(exchange, limit),

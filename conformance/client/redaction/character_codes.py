@@ -13,7 +13,7 @@ _COMMA: Final = r"\s{0,99},\s{0,99}"
 _DECIMAL: Final = "[0-9]{1,3}"
 _HEXADECIMAL: Final = "[0-9A-Fa-f]{2}"
 _PREFIXED: Final = "0x[0-9A-Fa-f]{2}"
-_CHARACTER: Final = '"[ -~]"'
+_CHARACTER: Final = """(?:"[ -~]"|'[ -~]')"""
 
 
 class _Notation(NamedTuple):
@@ -38,6 +38,7 @@ _NOTATIONS: Final = (
     ),
     (re.compile(f":{_HEXADECIMAL}:{_HEXADECIMAL}:"), (_notation(_HEXADECIMAL, 16, ":"),)),
     (re.compile(f"-{_HEXADECIMAL}-{_HEXADECIMAL}-"), (_notation(_HEXADECIMAL, 16, "-"),)),
+    (re.compile(" [0-9]{2,3} [0-9]{2,3} [0-9]{2,3} "), (_notation(_DECIMAL, 10, " {1,2}"),)),
     (re.compile(" [^ ][^ ] [^ ][^ ] [^ ][^ ] "), (_notation(_HEXADECIMAL, 16, " {1,2}"),)),
 )
 """Notations, and what every list in them contains. Most texts have none of it, and its search takes a hundredth of the

@@ -54,8 +54,11 @@ _DIGIT: Final = re.compile(r"\d")
 _MAX_HARMLESS: Final = 1000
 _MAX_HARMLESS_LENGTH: Final = 200
 """Maximum length of a text that is remembered as clean."""
-_JWT: Final = re.compile(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]{16,})?")
-"""A JWT in compact form (RFC 7515 section 3.1): a proof or an access token of any origin."""
+_JWT: Final = re.compile(r"(?<![\w-])((?:(?!eyJ)[\w-])*+)(eyJ[\w-]{10,}+\.eyJ[\w-]{10,}+(?:\.[\w-]{16,}+)?)")
+"""A JWT in compact form (RFC 7515 section 3.1): a proof or an access token of any origin.
+
+It is looked for from the start of a run of such characters, once: a run of `eyJeyJ...` takes no time squared.
+"""
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
 """Headers whose value is never written."""
 _View: TypeAlias = CharacterCodes | UnescapedText | WideText
@@ -362,7 +365,7 @@ def _label_with_mark(label: str, value: str, marks: Marks | None) -> str:
 def _without_secret_members(text: str, marks: Marks | None = None) -> str:
     """The text without JWTs and without values of members whose names mark them as secrets."""
     if "eyJ" in text:
-        text = _JWT.sub(lambda match: _label_with_mark("«redacted:jwt»", match.group(), marks), text)
+        text = _JWT.sub(lambda match: match[1] + _label_with_mark("«redacted:jwt»", match[2], marks), text)
     return _MEMBER.sub(lambda match: _redact_member(match, marks), text) if may_hold_secret_names(text) else text
 
 

@@ -41,8 +41,10 @@ _TARGET_S: Final = 600.0
 """An answer that does not come, or go on, is given up after this time: longer than clients wait."""
 _SWEEP_S: Final = 1.0
 _CONNECT_S: Final = 10.0
+_INTERIM_LIMIT: Final = 1024 * 1024
 _MAX_WAITING: Final = 2_000
-"""Exchanges that wait for the judge; then clients wait too."""
+_MAX_WAITING_BYTES: Final = 64 * 1024 * 1024
+"""Exchanges that wait for the judge, and the size of their bodies; then clients wait too."""
 _HOLD_LIMIT: Final = 8 * 1024 * 1024
 _LONGEST_TEXT: Final = 300
 
@@ -70,6 +72,7 @@ class Proxy:
         self._record = record
         self._connections: set[_Connection] = set()
         self._queue: deque[Observation] = deque()
+        self._queued_bytes = 0
         self._has_work, self._has_room = asyncio.Event(), asyncio.Event()
         self._has_room.set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -129,8 +132,9 @@ class Proxy:
     async def hand_over(self, observation: Observation) -> None:
         """Judges an exchange soon; waits where too many are waiting."""
         self._queue.append(observation)
+        self._queued_bytes += _size(observation)
         self._has_work.set()
-        if len(self._queue) > _MAX_WAITING:
+        if len(self._queue) > _MAX_WAITING or self._queued_bytes > _MAX_WAITING_BYTES:
             self._has_room.clear()
             await self._has_room.wait()
 
@@ -150,8 +154,8 @@ class Proxy:
 
     def _judge_next(self) -> None:
         self.judge(self._queue[0])
-        self._queue.popleft()
-        if len(self._queue) < _MAX_WAITING // 2:
+        self._queued_bytes -= _size(self._queue.popleft())
+        if len(self._queue) < _MAX_WAITING // 2 and self._queued_bytes < _MAX_WAITING_BYTES // 2:
             self._has_room.set()
 
     async def _sweep(self) -> None:
@@ -161,6 +165,10 @@ class Proxy:
             for connection in list(self._connections):
                 if now - connection.active_at > connection.patience_s:
                     connection.abort()
+
+
+def _size(observation: Observation) -> int:
+    return len(observation.body or b"") + len(observation.request_body or b"")
 
 
 class _Connection:
@@ -260,10 +268,7 @@ class _Connection:
         output = Output(self._writer, _HOLD_LIMIT if self._proxy.strict else 0)
         head, trouble = None, ""
         try:
-            while (head := await read_answer(self._upstream[0], request.method)) is not None and head.status < 200:
-                if head.status == 101:
-                    raise WireError("the target switched protocols, which is not forwarded", 502)
-                self._writer.write(head.raw)
+            head = await self._final_head(request.method, self._upstream[0])
             if head is not None:
                 await output.write(head.raw)
                 await pass_body(head, self._upstream[0], output, exchange.received)
@@ -273,6 +278,19 @@ class _Connection:
         except WireError as error:
             trouble = str(error)
         return await self._conclude(request, head, exchange, output, trouble, pump)
+
+    async def _final_head(self, method: str, upstream: asyncio.StreamReader) -> Head | None:
+        """The head of the answer, after those of interim answers, which are passed on; None where there is none."""
+        interim_bytes = 0
+        while (head := await read_answer(upstream, method)) is not None and head.status < 200:
+            if head.status == 101:
+                raise WireError("the target switched protocols, which is not forwarded", 502)
+            interim_bytes += len(head.raw)
+            if interim_bytes > _INTERIM_LIMIT:
+                raise WireError(f"interim answers of more than {_INTERIM_LIMIT:,} bytes", 502)
+            self._writer.write(head.raw)
+            await self._writer.drain()
+        return head
 
     async def _conclude(
         self,

@@ -61,6 +61,30 @@ def test_what_is_declared_is_accepted(
     assert outcome is not Outcome.FAILED or result.level is Level.DECLARED
 
 
+def test_one_bad_code_is_no_refused_algorithm(judged: Any, answer: Any) -> None:
+    """The source of codes may give out one that is none: another one is exchanged in the same way."""
+    accepting, algorithms = taking(DECLARED, answer), list[str]()
+
+    def script(arrived: Any) -> bytes:
+        head = "".join(arrived.all("dpop")).partition(".")[0]
+        algorithms.append(json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))["alg"])
+        is_first = algorithms[-1] == "PS256" and algorithms.count("PS256") == 1
+        return bytes(answer(400, {"error": "invalid_grant"}) if is_first else accepting(arrived))
+
+    async def law(case: Case) -> None:
+        await a_proof_of_each_declared_algorithm_is_accepted(case, "PS256")
+
+    result, _ = judged(
+        script,
+        law,
+        EXCHANGE,
+        oauth=OAuth("client", "https://client.example/back", algorithms=DECLARED),
+        fixtures={"oauth": {"code": Fixture("oauth", "code", values=CODES)}},
+        operations={EXCHANGE.id: OperationFacts(body={"code": "{oauth.code}", "codeVerifier": "{pkce.verifier}"})},
+    )
+    assert result.outcome is Outcome.INCONCLUSIVE, result
+
+
 def test_the_first_one_needs_no_check_of_its_own() -> None:
     """It signs every other proof. A profile that declares one, or no client, misses nothing."""
     told = profile("http://127.0.0.1:1", oauth=OAuth("client", "https://client.example/back", algorithms=DECLARED))

@@ -23,6 +23,8 @@ RAW = KEY.encode()
         RAW.hex(" ").upper(),
         ", ".join(map(hex, RAW)),
         json.dumps(list(KEY)),
+        str(list(KEY)),
+        f"[{' '.join(map(str, RAW))}]",
         "\n".join(f"{at:08x}  {RAW[at : at + 16].hex(' ')}" for at in range(0, len(RAW), 16)),
     ],
 )
