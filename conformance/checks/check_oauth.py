@@ -95,10 +95,10 @@ async def _exchange_with_verifier(case: Case, verifier: str) -> Answer:
     return await case.send(request, "another verifier")
 
 
-def _require_refused_again(answer: Answer, again: Answer) -> None:
+def _require_refused_again(answer: Answer, repetition: Answer) -> None:
     """Inconclusive where another code was exchanged in the same way: the source of codes may give out a bad one."""
-    if again.ok:
-        raise Inconclusive("one code was refused, and another one was exchanged in the same way", answer, again)
+    if repetition.ok:
+        raise Inconclusive("one code was refused, and another one was exchanged in the same way", answer, repetition)
 
 
 _Defect = Callable[[str], object]

@@ -72,7 +72,7 @@ def _start_time(run: Run) -> datetime:
 
 
 def _time_of(exchange: Exchange, started: datetime) -> datetime:
-    """The start of the run in place of a time that no date has, as in a journal that somebody has changed."""
+    """The start of the run in place of a time that no date has, as in a changed journal."""
     try:
         return started + timedelta(seconds=exchange.at)
     except OverflowError:

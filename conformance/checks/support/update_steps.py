@@ -60,7 +60,7 @@ def warn_of_changes(case: Case, first: Answer, answer: Answer, names: Iterable[s
 
 
 def warn_of_lost_values(case: Case, created: Answer, answer: Answer, step: Mapping[str, Any]) -> None:
-    """A warning where a member that create showed as it was sent is empty after a PATCH that gives it a value."""
+    """A warning where a member is empty after a PATCH that names it with a value, though create showed it as sent."""
     names = [name for name, value in step.items() if value not in _EMPTY_VALUES and is_shown(case, created, name)]
     for where in (beside_kept(case, name) for name in names):
         if value_at(answer, where) in _EMPTY_VALUES:

@@ -55,10 +55,7 @@ _MAX_HARMLESS: Final = 1000
 _MAX_HARMLESS_LENGTH: Final = 200
 """Maximum length of a text that is remembered as clean."""
 _JWT: Final = re.compile(r"(?<![\w-])((?:(?!eyJ)[\w-])*+)(eyJ[\w-]{10,}+\.eyJ[\w-]{10,}+(?:\.[\w-]{16,}+)?)")
-"""A JWT in compact form (RFC 7515 section 3.1): a proof or an access token of any origin.
-
-It is looked for from the start of a run of such characters, once: a run of `eyJeyJ...` takes no time squared.
-"""
+"""A JWT in compact form (RFC 7515 section 3.1), of any origin. A run of its characters is read once: `eyJeyJ...`."""
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
 """Headers whose value is never written."""
 _View: TypeAlias = CharacterCodes | UnescapedText | WideText

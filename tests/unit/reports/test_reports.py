@@ -228,13 +228,6 @@ def test_har_is_json_whatever_an_exchange_holds(tmp_path: Path) -> None:
     assert second["response"]["headers"] == first["response"]["headers"]
 
 
-def test_har_has_no_time_that_no_date_has(tmp_path: Path) -> None:
-    """A journal that somebody has changed may name any second."""
-    har.write_file(replace(run_of([]), exchanges=(replace(exchange("x1", OPERATIONS[0]), at=-9e18),)), tmp_path)
-    [entry] = json.loads((tmp_path / har.FILE).read_text(encoding="utf-8"))["log"]["entries"]
-    assert entry["startedDateTime"].startswith("20")
-
-
 def test_texts_are_bounded_once_for_all_formats(small: Run) -> None:
     """What is bounded already is the same value."""
     bounded = bound_texts(
