@@ -51,6 +51,9 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
 def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None:
     """Run the checks of a run again: same profile, target and seed.
 
+    The command stands in the journal, and sends your keys to the target that it names: look at it with --show first
+    where the folder is from another machine.
+
     \b
     Examples:
       conformance rerun reports/mine-20260102-030405

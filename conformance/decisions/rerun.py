@@ -16,12 +16,14 @@ def command(run: Run, *, failed: bool, profile: str = "") -> list[str]:
 
     `profile` replaces the path that the run was started with.
 
-    Raises UsageError where there is nothing to run again.
+    Raises UsageError where there is nothing to run again, or where the journal names a command that judges no target.
     """
     reproducible = [result for result in run.results if result.reproduce]
     if not reproducible:
         raise UsageError("the run does not record its command", hint="its journal is of another version")
     base, _ = _split_command(reproducible[0].reproduce)
+    if base[:2] not in (["conformance", "run"], ["conformance", "demo"]):
+        raise UsageError("the run records another command than `conformance run`", hint="its journal was changed")
     if profile and "--profile" in base:
         base[base.index("--profile") + 1] = profile
     if not failed:

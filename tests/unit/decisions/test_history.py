@@ -146,6 +146,14 @@ def test_where_there_is_nothing_to_run_it_is_said(run: Run, failed: bool) -> Non
         command(run, failed=failed)
 
 
+@pytest.mark.parametrize("words", ["conformance probe --force", "sh -c", "python -m conformance run", ""])
+def test_a_command_that_judges_no_target_is_not_run(words: str) -> None:
+    """A journal that was changed may name any."""
+    changed = result("AUTH-1", "a", Outcome.FAILED, reproduce=f"{words} --only 'x[a]'")
+    with pytest.raises(UsageError, match="another command"):
+        command(run_of([changed]), failed=False)
+
+
 def test_history_names_the_runs_that_it_could_not_read(tmp_path: Path) -> None:
     """In the terminal, as JSON and on the page: a broken file, and a run that was killed before its reports."""
     kept(tmp_path, "a", run_of([]))
