@@ -27,10 +27,15 @@ def is_of_home(profile: Profile, credential: Credential) -> bool:
 
 
 def is_foreign(profile: Profile, credential: Credential) -> bool:
-    """Whether a key is stated to belong to another installation than the home."""
+    """Whether a key is stated to belong to another installation than the home.
+
+    An exclusion that states neither scopes nor an installation is about such keys, too.
+    """
     if credential.installation == home_of(profile):
         return False
     key = _home_key(profile)
+    if credential.name not in profile.credentials and not credential.installation and not credential.scopes:
+        return True
     return _is_known(profile, credential) and (key is None or _is_known(profile, key))
 
 

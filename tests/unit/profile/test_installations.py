@@ -81,6 +81,15 @@ def test_without_keys_a_stated_installation_is_another_one() -> None:
     assert not is_of_home(stated(), absent)
 
 
+@pytest.mark.parametrize(("scopes", "expected"), [((), True), (("catalog:read",), False)])
+def test_an_exclusion_without_any_fact_is_about_a_second_installation_too(
+    scopes: tuple[str, ...], expected: bool
+) -> None:
+    """One with scopes is about those alone."""
+    absent = Credential("other", SecretSource(env="X"), frozenset(scopes))
+    assert is_foreign(stated("A", "A"), absent) is expected
+
+
 @pytest.mark.parametrize(
     ("installations", "fact"),
     [
