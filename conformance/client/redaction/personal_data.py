@@ -25,7 +25,7 @@ _USER_INFO: Final = re.compile(r"(?<=://)[^\s/@:]{1,100}:[^\s/@]{1,200}(?=@)")
 _PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.{0,8000}?(?:-----END [A-Z ]{0,30}-----|\Z)", re.DOTALL
 )
-_JWT: Final = re.compile(r"(?<![\w-])(?:(?!eyJ)[\w-])*+eyJ[\w-]{6,}+(?:\.[\w-]{2,}+){1,4}")
+_JWT: Final = re.compile(r"(?<![\w-])(?:(?!eyJ)[\w-])*eyJ[\w-]{6,}+(?:\.[\w-]{2,}+){1,4}")
 """From the start of a run of such characters, once: a run of `eyJeyJ...` takes no time squared."""
 _PREFIXED: Final = re.compile(
     r"\b(?:(?:sk|pk|rk|whsec)_(?:live|test)?_?\w{8,}|gh[pousr]_\w{16,}|xox[abpr]-[\w-]{10,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{20,})"

@@ -54,7 +54,7 @@ _DIGIT: Final = re.compile(r"\d")
 _MAX_HARMLESS: Final = 1000
 _MAX_HARMLESS_LENGTH: Final = 200
 """Maximum length of a text that is remembered as clean."""
-_JWT: Final = re.compile(r"(?<![\w-])((?:(?!eyJ)[\w-])*+)(eyJ[\w-]{10,}+\.eyJ[\w-]{10,}+(?:\.[\w-]{16,}+)?)")
+_JWT: Final = re.compile(r"(?<![\w-])((?:(?!eyJ)[\w-])*)(eyJ[\w-]{10,}+\.eyJ[\w-]{10,}+(?:\.[\w-]{16,}+)?)")
 """A JWT in compact form (RFC 7515 section 3.1), of any origin. A run of its characters is read once: `eyJeyJ...`."""
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
 """Headers whose value is never written."""

@@ -281,6 +281,15 @@ def _seconds(secrets: Secrets, texts: list[str]) -> float:
     return time.process_time() - started
 
 
+@pytest.mark.parametrize("text", ["{}", "a {} b", "session-{}", '"{} {}"', "{}" + "-" * 9])
+def test_any_token_in_the_form_of_a_jwt_is_removed(text: str) -> None:
+    """Of any origin; what stands before it in the same word stays."""
+    token = "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0"
+    cleaned = Secrets().clean(text.replace("{}", token))
+    assert "eyJ" not in cleaned and "«redacted:jwt" in cleaned
+    assert cleaned.startswith(text.partition("{")[0])
+
+
 @pytest.mark.parametrize(
     "text",
     [
