@@ -14,7 +14,7 @@ from conformance.runner.embedded_reference import EmbeddedReference, bundled_pro
 pytestmark = pytest.mark.e2e
 
 _TENANCY = ("TEN-1", "TEN-2", "IDEM-6")
-_REFUSALS = ("VER-1", "SCO-2", "ERR-3")
+_REFUSALS = ("VER-1", "SCO-2", "ERR-3", "HO-1")
 
 
 def _without_installation(*names: str) -> dict[str, Any]:
