@@ -145,11 +145,13 @@ def is_sound(target: RandomTarget, run: Run) -> bool:
     """Whether a run judged a conforming target correctly.
 
     With every fact stated or excluded it must be conformant. Otherwise nothing may fail, and the verdict may be
-    incomplete because of unstated facts only; if few facts are stated, also because of inconclusive results.
+    incomplete because of unstated facts only; if few facts are stated, also because of inconclusive results, and of
+    operations that were not called, since what they need cannot be made without the facts of another one.
     """
     if run.verdict is Verdict.CONFORMANT:
         return True
     if target.silence == "excluded" and target.facts == ALL_FACTS:
         return False
-    missing = (Outcome.UNSTATED,) if target.facts == ALL_FACTS else (Outcome.UNSTATED, Outcome.INCONCLUSIVE)
+    few_facts = (Outcome.UNSTATED, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
+    missing = (Outcome.UNSTATED,) if target.facts == ALL_FACTS else few_facts
     return run.verdict is Verdict.INCOMPLETE and all(gap.outcome in missing for gap in run.scope.open)

@@ -96,6 +96,8 @@ def _run(outcome: Outcome) -> Run:
         ({"silence": "silent"}, Outcome.UNSTATED, True),
         ({"silence": "silent"}, Outcome.INCONCLUSIVE, False),
         ({"silence": "silent", "facts": 40}, Outcome.INCONCLUSIVE, True),
+        ({"silence": "silent", "facts": 40}, Outcome.UNTESTED, True),
+        ({"silence": "silent"}, Outcome.UNTESTED, False),
         ({"silence": "silent", "facts": 40}, Outcome.FAILED, False),
         ({"facts": 0}, Outcome.FAILED, False),
         ({"facts": 0}, Outcome.BROKEN, False),
