@@ -105,6 +105,10 @@ def _of_digits(idempotency: Idempotency) -> list[str]:
     return [key for key in keys if _takes_any(idempotency) or is_well_formed(idempotency, key)][:1]
 
 
+_ONE_SET: Final[Mapping[Make, tuple[str, ...]]] = {_after_comma: _LAST_CHARACTERS[:1], _of_digits: ("0189",)}
+"""Where a key of any other character would not show what the case is about."""
+
+
 def _ends(profile: Profile, operation: Operation) -> Mapping[str, Make]:
     """Where any text is a key, one with a comma is, too; so may be a long number."""
     idempotency = profile.idempotency
@@ -127,7 +131,7 @@ async def keys_that_differ_at_the_end_are_different_keys(case: Case, make: Make)
     """
     idempotency = _idempotency(case, "format", "the key's format is needed")
     has_pair = False
-    for characters in _LAST_CHARACTERS[: 1 if make in (_after_comma, _of_digits) else None]:
+    for characters in _ONE_SET.get(make, _LAST_CHARACTERS):
         conflicts: list[tuple[Answer, Answer]] = []
         for _ in range(_PROOFS):  # a short key may have been used before, by another check or run
             pair = _pair(idempotency, next(iter(make(idempotency)), ""), characters)
