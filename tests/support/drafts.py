@@ -100,6 +100,7 @@ def verdict(draft: DraftResult, place: Path) -> Run:
 def bad(run: Run) -> list[str]:
     """What keeps a run from being conformant, for the message."""
     kinds = (Outcome.FAILED, Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
-    return [
-        f"{r.outcome.value} {r.check} {r.operation} {r.case}: {r.message}" for r in run.results if r.outcome in kinds
-    ][:12]
+    results = [r for r in run.results if r.outcome in kinds]
+    shown = [f"{r.outcome.value} {r.check} {r.operation} {r.case}: {r.message}" for r in results]
+    open_ones = [str(gap) for gap in run.scope.open]
+    return [*shown[:12], *open_ones[:12], f"complete: {run.complete}, unproven: {run.scope.unproven}"]

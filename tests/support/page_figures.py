@@ -7,6 +7,7 @@ of each page; `python -m tests.support.page_figures REPORTS...` those of finishe
 from __future__ import annotations
 
 import base64
+import math
 import re
 import sys
 import tempfile
@@ -22,6 +23,8 @@ TWENTY_FAULTS = (
     *("F006", "F022", "F026", "F028", "F030", "F037", "F041", "F051", "F055", "F056"),
     *("F059", "F067", "F079", "F101", "F119", "F131", "F133", "F146", "F161", "F169"),
 )
+LATE_MS = 1_000
+_MOST_OPENINGS = 10
 RUNS = ("conformant", "incomplete", "one-fault", "ten-faults", "waived", "interrupted")
 PARTS: Mapping[str, str] = {
     "verdict": "h1",
@@ -51,7 +54,7 @@ class Figures:
 
 def figures_of(browser: Browser, name: str, folder: Path) -> Figures:
     run = run_json(folder)
-    ready_ms = min(browser.open(name).ready_ms() for _ in range(3))
+    ready_ms = _least_ready_ms(browser, name)
     printed = base64.b64decode(browser.driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27})["data"])
     return Figures(
         causes=len(run["causes"]),
@@ -62,6 +65,16 @@ def figures_of(browser: Browser, name: str, folder: Path) -> Figures:
         desktop=_screens(browser, name, DESKTOP),
         phone=_screens(browser, name, PHONE),
     )
+
+
+def _least_ready_ms(browser: Browser, name: str) -> float:
+    """The least of three; of ten where each was late, since another process may have had the processor."""
+    least = math.inf
+    for number in range(_MOST_OPENINGS):
+        if number >= 3 and least < LATE_MS:
+            break
+        least = min(least, browser.open(name).ready_ms())
+    return least
 
 
 def _screens(browser: Browser, name: str, size: tuple[int, int]) -> dict[str, int]:
