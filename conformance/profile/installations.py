@@ -45,15 +45,15 @@ def are_of_two_installations(profile: Profile, first: Credential, second: Creden
     return is_known and first.installation != second.installation
 
 
-def unknown_installations(profile: Profile) -> list[Credential]:
+def keys_without_installation(profile: Profile) -> list[Credential]:
     """The active keys whose installation has to be stated, since those of others are."""
     return [key for key in profile.credentials.values() if key.active and not _is_known(profile, key)]
 
 
-def unknown_installation(profile: Profile, suits: Callable[[Credential], bool]) -> str:
+def installation_fact(profile: Profile, suits: Callable[[Credential], bool]) -> str:
     """The fact without which a key does not suit that belongs to the home, or to another installation."""
     home = home_of(profile)
-    for key in unknown_installations(profile) if home else []:
+    for key in keys_without_installation(profile) if home else []:
         if any(suits(replace(key, installation=name)) for name in (home, "another installation")):
             return f"credentials.{key.name}.installation"
     return ""

@@ -15,7 +15,7 @@ from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer, AnswerRef
 from conformance.contract import Contract, Operation
 from conformance.core.outcomes import Level
-from conformance.profile.installations import unknown_installation
+from conformance.profile.installations import installation_fact
 from conformance.profile.model import Credential, Profile
 from conformance.profile.render import placeholders
 from conformance.profile.resources import Fixture, OperationFacts
@@ -70,7 +70,7 @@ class Case:
     def need_credential(self, candidates: object, reason: str, suits: Callable[[Credential], bool]) -> None:
         """Unstated unless there is a credential; `suits` tells which ones the profile may exclude instead."""
         if not candidates:
-            raise MissingFact(unknown_installation(self.profile, suits) or "credentials", reason, suits)
+            raise MissingFact(installation_fact(self.profile, suits) or "credentials", reason, suits)
 
     def require_applicable(self, condition: object, reason: str) -> None:
         """Inapplicable unless the condition of the check holds, by the interface or by the profile."""
@@ -96,6 +96,11 @@ class Case:
         places = [(kind, suffix.rpartition(".")[0] or None) for kind, _, suffix in (n.partition(".") for n in names)]
         found = [self.runtime.fixtures.find(kind, state) for kind, state in places]
         return [fixture for fixture in found if fixture is not None]
+
+    @property
+    def has_generated_body(self) -> bool:
+        """Whether the profile states no body of the operation: its schema says what is valid, not what exists."""
+        return self.operation.has_body and self.facts.body is None
 
     @property
     def named_in_body(self) -> frozenset[str]:

@@ -26,7 +26,7 @@ async def refused_by_one_operation(case: Case, refused: Answer) -> tuple[Answer,
     passes by itself is none either, since a copy that one operation reads may be behind, nor is that of a generated
     body, which may name what does not exist.
     """
-    if case.operation.has_body and case.facts.body is None:
+    if case.has_generated_body:
         return None
     await asyncio.sleep(max(LATER_S, case.profile.visible_after_s(case.operation.id)))
     later = await case.send_with_retry(refused.request.with_fresh_key(), "the same call some time later")

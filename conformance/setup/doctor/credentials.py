@@ -12,7 +12,7 @@ from conformance.checks.support.identity import SCOPES, candidates, extra_scopes
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
-from conformance.profile.installations import is_of_home, unknown_installations
+from conformance.profile.installations import is_of_home, keys_without_installation
 from conformance.profile.model import Credential, Profile
 from conformance.setup.conventions import AUTHORIZATION_FORMATS
 from conformance.setup.doctor.facts import Fact, note, obstacle, proven, unsure, wrong
@@ -211,7 +211,7 @@ def _join(scopes: Any) -> str:
 
 
 def _unknown_installations(profile: Profile) -> Iterator[Fact]:
-    for credential in unknown_installations(profile):
+    for credential in keys_without_installation(profile):
         message = "not stated, though that of other keys is: it may be any"
         yield unsure(f"credentials.{credential.name}.installation", message, "state the installation of each key")
 

@@ -11,7 +11,7 @@ from conformance.profile.installations import (
     home_of,
     is_foreign,
     is_of_home,
-    unknown_installation,
+    installation_fact,
 )
 from conformance.profile.model import Credential, Profile, SecretSource
 from tests.support.check_runs import profile as profile_with
@@ -102,4 +102,4 @@ def test_an_exclusion_without_any_fact_is_about_a_second_installation_too(
 def test_the_fact_that_is_missing_is_not_stated_already(installations: tuple[str, ...], fact: str) -> None:
     """Of a key that may be of the home or of another installation; without a stated home it is not known which."""
     profile = stated(*installations)
-    assert unknown_installation(profile, lambda key: is_foreign(profile, key)) == fact
+    assert installation_fact(profile, lambda key: is_foreign(profile, key)) == fact
