@@ -9,9 +9,9 @@ import pytest
 from conformance.profile.installations import (
     are_of_two_installations,
     home_of,
+    installation_fact,
     is_foreign,
     is_of_home,
-    installation_fact,
 )
 from conformance.profile.model import Credential, Profile, SecretSource
 from tests.support.check_runs import profile as profile_with
