@@ -77,9 +77,12 @@ async def a_defective_credential_is_answered_401(case: Case, defect: str) -> Non
         level = Level.DECLARED if key_case == "sensitive" else Level.RECOMMENDED
     else:
         level = None
+    if defect == "absent":
+        await _refusal_without_header(case)
+        return
     credential = case.runtime.arranger.credential_for(case.operation).name
     change, purpose = _defect(case, credential, defect)
-    message = f"{case.operation.id} with a defective credential was not answered 401"
+    message = _not_refused(case)
 
     async def refuse(request: Request) -> Answer:
         bad = change(request)
@@ -93,6 +96,23 @@ async def a_defective_credential_is_answered_401(case: Case, defect: str) -> Non
         return await case.refusal(bad, {401}, purpose, message=message, control=request.with_fresh_key(), level=level)
 
     await case.share_control(refuse, purpose)
+
+
+def _not_refused(case: Case) -> str:
+    return f"{case.operation.id} with a defective credential was not answered 401"
+
+
+async def _refusal_without_header(case: Case) -> Answer:
+    """The 401 to a good request without Authorization, which the checks of an operation share.
+
+    Violated, for each of them, where it is not 401.
+    """
+
+    async def refuse() -> Answer:
+        change, purpose = Request.with_authorization, _WITHOUT_KEY["absent"]
+        return await case.shared_negative(change, {401}, purpose, message=_not_refused(case))
+
+    return await case.runtime.known_answers[f"no credential on {case.operation.id}"].get_from(case, refuse)
 
 
 def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request], Request], str]:
@@ -260,7 +280,7 @@ async def a_cookie_of_an_answer_counts_for_nothing(case: Case) -> None:
 @check("AUTH-3", on="api-key")
 async def a_401_names_its_scheme(case: Case) -> None:
     """A 401 carries WWW-Authenticate (RFC 9110 section 11.6.1)."""
-    _expect_scheme(case, await case.shared_negative(Request.with_authorization, {401}, "no credential"))
+    _expect_scheme(case, await _refusal_without_header(case))
 
 
 @check("AUTH-3", on="getApiKeyIdentity", cases=cases(INACTIVE))

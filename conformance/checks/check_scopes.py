@@ -161,8 +161,7 @@ async def a_scope_for_a_cart_is_none_for_its_other_operations(case: Case) -> Non
 async def the_named_scope_suffices(case: Case, credential: str) -> None:
     """A key with the operation's scope is not answered 403, even if it has no other scope."""
     _need_allowed(case, credential)
-    request = await case.arrange(credential=credential, prove_control=False)
-    answer = await case.send(request, f"the key {credential!r}")
+    answer = await _answer_to(case, credential)
     if answer.status == 403 and case.operation.path_parameters:
         try:
             await case.runtime.controls.prove(case.operation)
@@ -170,6 +169,15 @@ async def the_named_scope_suffices(case: Case, credential: str) -> None:
             if not await refused_by_one_operation(case, answer):
                 raise
     await _expect_permission(case, credential, answer)
+
+
+async def _answer_to(case: Case, credential: str) -> Answer:
+    """The answer to a good request with a key: the control's, where that was sent with this key and answered 200."""
+    if credential == case.runtime.arranger.credential_for(case.operation).name:
+        with suppress(Inconclusive):
+            return await case.good_answer()
+    request = await case.arrange(credential=credential, prove_control=False)
+    return await case.send(request, f"the key {credential!r}")
 
 
 @check("SCO-2", on="scoped body")
