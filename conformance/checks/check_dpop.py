@@ -154,29 +154,53 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
     if defect is CONDITIONS["10-other-nonce"] and not case.runtime.sender.nonce:
         case.require_case(False, "the target demands no nonce")
     case.require_case(defect not in _OF_PATHS or urlsplit(url).path.strip("/"), "the token endpoint's URL has no path")
-    is_of_iat = defect in (CONDITIONS[_IAT_AS_TEXT], CONDITIONS[_IAT_NO_NUMBER])
-    case.require_case(not (is_of_iat and case.runtime.sender.nonce), _BY_NONCES)
-    bad = request.with_proof(defect(request, url))
-    level = Level.RECOMMENDED if defect in _WARNED else None
-    if is_of_iat:
-        await _expect_refusal_for_age(case, bad, "a defective proof", level)
+    proof, level = defect(request, url), Level.RECOMMENDED if defect in _WARNED else None
+    if proof is not None and defect in (CONDITIONS[_IAT_AS_TEXT], CONDITIONS[_IAT_NO_NUMBER]):
+        await _expect_refusal_for_age(case, request, proof, "a defective proof", level)
     else:
+        bad = request.with_proof(proof)
         await case.shared_negative(lambda _: bad, PROOF_STATUSES, "a defective proof", any_refusal=True, level=level)
 
 
 _BY_NONCES: Final = "the target judges age by nonces"
 
 
-async def _expect_refusal_for_age(case: Case, bad: Request, purpose: str, level: Level | None = None) -> None:
-    """A proof whose iat is off is refused, unless the target demanded a nonce for it, which tells its age as well.
+async def _expect_refusal_for_age(
+    case: Case, request: Request, proof: Proof, purpose: str, level: Level | None = None
+) -> None:
+    """A proof whose iat is off is refused, unless the target demands a nonce for it, which tells its age as well.
 
     A target may demand nonces of clients alone whose clocks are off (RFC 9449 section 4.3, item 11, and section 8).
     """
+    is_judged_by_iat = await _is_nonce_optional(case)
+    bad = request.with_proof(replace(proof, claims={**proof.claims, **_NO_NONCE}) if is_judged_by_iat else proof)
     try:
         await case.shared_negative(lambda _: bad, PROOF_STATUSES, purpose, any_refusal=True, level=level)
     except Violation as violation:
-        case.require_applicable(not (violation.answers[-1].ok and violation.answers[-1].nonce), _BY_NONCES)
+        has_nonce = not is_judged_by_iat and violation.answers[-1].nonce
+        case.require_applicable(not (violation.answers[-1].ok and has_nonce), _BY_NONCES)
         raise
+
+
+_NO_NONCE: Final = {"nonce": None}
+
+
+async def _is_nonce_optional(case: Case) -> bool:
+    """Whether the target supplies nonces and accepts a proof without one, whose age is then that of its iat.
+
+    Inapplicable where it demands them.
+    """
+    if not case.runtime.sender.nonce:
+        return False
+
+    async def send() -> Answer:
+        request = await case.arrange()
+        proof = replace(proof_of(request), claims=_NO_NONCE)
+        return await case.send(request.with_proof(proof), "a proof without a nonce")
+
+    answer = await case.runtime.known_answers["a proof without a nonce"].get_from(case, send)
+    case.require_applicable(answer.ok, _BY_NONCES)
+    return True
 
 
 @check("OA-6")
@@ -241,7 +265,6 @@ async def a_proof_from_another_hour_is_refused(case: Case, times: tuple[float, i
     """
     age_s, expires_in_s = times
     request = await case.arrange()
-    case.require_applicable(not case.runtime.sender.nonce, _BY_NONCES)
     oauth = oauth_of(case)
     allowance = oauth.behind_s if age_s > 0 else oauth.ahead_s
     if allowance is not None and allowance >= abs(age_s):
@@ -249,8 +272,8 @@ async def a_proof_from_another_hour_is_refused(case: Case, times: tuple[float, i
     least_s = (allowance or 0.0) + case.profile.limits.timeout_s + _ROUNDING_S  # the proof ages during transport
     age_s = copysign(max(abs(age_s), least_s), age_s)
     claims = {"exp": int(time.time()) + expires_in_s} if expires_in_s else {}
-    bad = request.with_proof(replace(proof_of(request), age_s=age_s, claims=claims))
-    await _expect_refusal_for_age(case, bad, "a proof of another hour")
+    proof = replace(proof_of(request), age_s=age_s, claims=claims)
+    await _expect_refusal_for_age(case, request, proof, "a proof of another hour")
 
 
 _FAR: Final[dict[str, Callable[[float], object]]] = {
@@ -266,9 +289,8 @@ async def an_iat_that_is_no_present_time_is_refused(case: Case, make: Callable[[
     """An iat in milliseconds, a huge or a negative one is refused as any proof that is not fresh."""
     request = await case.arrange()
     oauth_of(case)
-    case.require_applicable(not case.runtime.sender.nonce, _BY_NONCES)
-    bad = request.with_proof(replace(proof_of(request), claims={"iat": make(time.time())}))
-    await _expect_refusal_for_age(case, bad, "an iat that is no present time")
+    proof = replace(proof_of(request), claims={"iat": make(time.time())})
+    await _expect_refusal_for_age(case, request, proof, "an iat that is no present time")
 
 
 @check("OA-8")

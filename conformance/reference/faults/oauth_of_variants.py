@@ -149,3 +149,15 @@ def type_capitalized(policy: Policy) -> Policy:
 )
 def code_of_any_key(policy: Policy) -> Policy:
     return with_oauth(policy, grant={name: c for name, c in policy.oauth.grant.items() if name != "key"})
+
+
+@off(
+    "X71",
+    "OA-8",
+    "a nonce is supplied and not asked for, and iat is not read",
+    "a migration to nonces, half done",
+    "V558",
+)
+def iat_given_up_for_nonces(policy: Policy) -> Policy:
+    """A proof without a nonce, such as a stolen one, has an age then that nothing limits."""
+    return with_proof(policy, fresh=lambda _call, _proof: None)

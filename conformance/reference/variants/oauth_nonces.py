@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from conformance.reference.call import Call, Refusal
+from conformance.reference.call import Call, Refusal, Reply
 from conformance.reference.dpop import Proof
-from conformance.reference.policy import Policy, with_proof, with_status
+from conformance.reference.policy import Policy, evolve, with_proof, with_status, with_wire
 from conformance.reference.registry import variant
 
 _NONCE_S = 300
 _NO_BOUND = {"none": "a nonce makes up for a clock that is off"}
+
+
+def _nonce(call: Call) -> str:
+    return call.keys.sign(f"nonce:{int(call.now // _NONCE_S)}")[:32]
+
+
+def _challenge(call: Call) -> Refusal:
+    headers = (("WWW-Authenticate", 'DPoP error="use_dpop_nonce"'), ("DPoP-Nonce", _nonce(call)))
+    return Refusal("use_dpop_nonce", "The proof needs the nonce of the DPoP-Nonce header.", headers=headers)
 
 
 @variant(
@@ -28,13 +37,31 @@ def nonce_on_occasion(policy: Policy) -> Policy:
     is_near = policy.oauth.proof["fresh"]
 
     def is_fresh(call: Call, proof: Proof) -> None:
-        nonce = call.keys.sign(f"nonce:{int(call.now // _NONCE_S)}")[:32]
-        if proof.claims.get("nonce") == nonce:
+        if proof.claims.get("nonce") == _nonce(call):
             return
         try:
             is_near(call, proof)
         except Refusal:
-            headers = (("WWW-Authenticate", 'DPoP error="use_dpop_nonce"'), ("DPoP-Nonce", nonce))
-            raise Refusal("use_dpop_nonce", "The proof needs a nonce.", headers=headers) from None
+            raise _challenge(call) from None
 
     return with_status(with_proof(policy, fresh=is_fresh), "use_dpop_nonce", 400)
+
+
+@variant(
+    "V558",
+    requirement="OA-8",
+    title="each answer of the exchange supplies a nonce, which a proof may hold or not; iat is near in any case",
+    profile={"oauth": {"nonce": {"none": "no proof needs one"}}},
+)
+def nonce_supplied(policy: Policy) -> Policy:
+    """RFC 9449 section 8.2: a server supplies a new nonce in any answer. A proof with another one is refused."""
+
+    def has_known_nonce(call: Call, proof: Proof) -> None:
+        if proof.claims.get("nonce", _nonce(call)) != _nonce(call):
+            raise _challenge(call)
+
+    def hook(call: Call, reply: Reply) -> Reply:
+        others = tuple(pair for pair in reply.headers if pair[0] != "DPoP-Nonce")
+        return evolve(reply, headers=(*others, ("DPoP-Nonce", _nonce(call))))
+
+    return with_wire(with_proof(policy, nonce=has_known_nonce), hook, "exchangeOAuthToken")
