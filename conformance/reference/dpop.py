@@ -159,8 +159,13 @@ def has_current_nonce(call: Call, proof: Proof) -> None:
     if nonce is None:
         return
     if not hmac.compare_digest(str(proof.claims.get("nonce", "")).encode("utf-8", "replace"), nonce(call).encode()):
-        headers = (("WWW-Authenticate", 'DPoP error="use_dpop_nonce"'), ("DPoP-Nonce", nonce(call)))
-        raise Refusal("use_dpop_nonce", "The proof needs the nonce of the DPoP-Nonce header.", headers=headers)
+        raise nonce_challenge(nonce(call))
+
+
+def nonce_challenge(nonce: str) -> Refusal:
+    """The refusal that supplies the nonce of the next proof (RFC 9449, section 8)."""
+    headers = (("WWW-Authenticate", 'DPoP error="use_dpop_nonce"'), ("DPoP-Nonce", nonce))
+    return Refusal("use_dpop_nonce", "The proof needs the nonce of the DPoP-Nonce header.", headers=headers)
 
 
 def is_fresh(call: Call, proof: Proof) -> None:

@@ -15,6 +15,10 @@ NONCE_S = 300
 """Lifetime of a nonce in seconds."""
 
 
+def current_nonce(call: Call) -> str:
+    return call.keys.sign(f"nonce:{int(call.now // NONCE_S)}")[:32]
+
+
 @variant(
     "D28",
     requirement="OA-6",
@@ -23,11 +27,7 @@ NONCE_S = 300
 )
 def nonce_demanded(policy: Policy) -> Policy:
     """RFC 9449 section 8: 400 with error use_dpop_nonce and the nonce to use."""
-
-    def nonce(call: Call) -> str:
-        return call.keys.sign(f"nonce:{int(call.now // NONCE_S)}")[:32]
-
-    return with_status(with_oauth(policy, nonce=nonce), "use_dpop_nonce", 400)
+    return with_status(with_oauth(policy, nonce=current_nonce), "use_dpop_nonce", 400)
 
 
 @variant("D29", requirement="OA-7", title="jti not tracked", profile={"oauth": {"proof_reuse": "accepted"}})

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from conformance.reference.call import Call, Refusal, Reply
-from conformance.reference.dpop import Proof
+from conformance.reference.dpop import Proof, nonce_challenge
 from conformance.reference.policy import Policy, evolve, with_proof, with_status, with_wire
 from conformance.reference.registry import variant
+from conformance.reference.variants.oauth import current_nonce
 
-_NONCE_S = 300
 _NO_BOUND = {"none": "a nonce makes up for a clock that is off"}
-
-
-def _nonce(call: Call) -> str:
-    return call.keys.sign(f"nonce:{int(call.now // _NONCE_S)}")[:32]
-
-
-def _challenge(call: Call) -> Refusal:
-    headers = (("WWW-Authenticate", 'DPoP error="use_dpop_nonce"'), ("DPoP-Nonce", _nonce(call)))
-    return Refusal("use_dpop_nonce", "The proof needs the nonce of the DPoP-Nonce header.", headers=headers)
 
 
 @variant(
@@ -37,12 +28,12 @@ def nonce_on_occasion(policy: Policy) -> Policy:
     is_near = policy.oauth.proof["fresh"]
 
     def is_fresh(call: Call, proof: Proof) -> None:
-        if proof.claims.get("nonce") == _nonce(call):
+        if proof.claims.get("nonce") == current_nonce(call):
             return
         try:
             is_near(call, proof)
         except Refusal:
-            raise _challenge(call) from None
+            raise nonce_challenge(current_nonce(call)) from None
 
     return with_status(with_proof(policy, fresh=is_fresh), "use_dpop_nonce", 400)
 
@@ -57,11 +48,11 @@ def nonce_supplied(policy: Policy) -> Policy:
     """RFC 9449 section 8.2: a server supplies a new nonce in any answer. A proof with another one is refused."""
 
     def has_known_nonce(call: Call, proof: Proof) -> None:
-        if proof.claims.get("nonce", _nonce(call)) != _nonce(call):
-            raise _challenge(call)
+        if proof.claims.get("nonce", current_nonce(call)) != current_nonce(call):
+            raise nonce_challenge(current_nonce(call))
 
     def hook(call: Call, reply: Reply) -> Reply:
         others = tuple(pair for pair in reply.headers if pair[0] != "DPoP-Nonce")
-        return evolve(reply, headers=(*others, ("DPoP-Nonce", _nonce(call))))
+        return evolve(reply, headers=(*others, ("DPoP-Nonce", current_nonce(call))))
 
     return with_wire(with_proof(policy, nonce=has_known_nonce), hook, "exchangeOAuthToken")
