@@ -322,3 +322,17 @@ def shorter_retention_of_one_operation(policy: Policy) -> Policy:
         return age_s >= RETENTION_S - lead_s
 
     return with_idempotency(policy, is_forgotten=is_forgotten)
+
+
+@fault(
+    "X72",
+    requirement="IDEM-1",
+    title="keys are forgotten after five seconds, and are stated to be kept for a day",
+    seeded_in="V559",
+    source="a lock with a time to live in a cache, which was taken for the store of answers",
+)
+def retention_of_seconds(policy: Policy) -> Policy:
+    return with_idempotency(policy, is_forgotten=lambda _call, age_s: age_s >= _LOCK_S)
+
+
+_LOCK_S = 5.0

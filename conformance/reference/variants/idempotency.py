@@ -15,6 +15,7 @@ from conformance.reference.registry import variant
 
 WORK_S = 0.02
 RETENTION_S = 3.0
+_DAY_S = 86_400.0
 """The time after which `V493` forgets a key."""
 
 
@@ -157,6 +158,16 @@ def replay_is_current(policy: Policy) -> Policy:
 )
 def short_retention(policy: Policy) -> Policy:
     return with_idempotency(policy, is_forgotten=lambda _call, age_s: age_s >= RETENTION_S)
+
+
+@variant(
+    "V559",
+    requirement="IDEM-1",
+    title="keys are kept for a day, as stated",
+    profile={"idempotency": {"retention_s": _DAY_S}},
+)
+def retention_of_a_day(policy: Policy) -> Policy:
+    return with_idempotency(policy, is_forgotten=lambda _call, age_s: age_s >= _DAY_S)
 
 
 @variant(

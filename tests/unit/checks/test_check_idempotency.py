@@ -70,13 +70,21 @@ def test_a_late_use_of_a_key_counts_whoever_reads_its_answer(judged: Any, answer
 
 @pytest.mark.parametrize(
     ("retention_s", "depth", "pause_s"),
-    [(30.0, "standard", 29.5), (30.0, "quick", 1.5), (4.0, "quick", 3.5), (86_400.0, "deep", 1.5), (None, "deep", 1.5)],
+    [
+        (30.0, "standard", 29.5),
+        (30.0, "quick", 1.5),
+        (4.0, "quick", 3.5),
+        (86_400.0, "quick", 1.5),
+        (86_400.0, "standard", 5.5),
+        (86_400.0, "deep", 31.0),
+        (None, "deep", 1.5),
+    ],
 )
 def test_a_stated_retention_of_up_to_a_minute_is_waited_for(
     judged: Any, answer: Any, monkeypatch: pytest.MonkeyPatch, retention_s: float | None, depth: str, pause_s: float
 ) -> None:
     """A key that is forgotten before the stated time would not be found by a replay after a second. Quick runs wait
-    five seconds at most."""
+    five seconds at most. Where the end of the stated time is too far away, a usual run waits for some seconds."""
     pauses: list[float] = []
 
     async def note(seconds: float) -> None:
