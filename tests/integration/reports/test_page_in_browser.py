@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.contract import load_contract
+from conformance.core.changes import CauseChange, Changes, PreviousRun
 from conformance.core.model import Run
 from conformance.core.outcomes import Outcome
 from conformance.reports import html
@@ -30,11 +32,21 @@ def short(run: Run) -> Run:
     return replace(run, results=run.results[-30:], requirements=rows)
 
 
+def compared(run: Run) -> Run:
+    """After a previous run, with one new cause on all operations."""
+    cause = CauseChange("c1", "IDEM-1", "not replayed", tuple(load_contract().operations))
+    changes = Changes("before", "", "2026-01-02T03:04:05Z", "conformant", "20 of 20", "1 new cause", new=(cause,))
+    return replace(run, previous=PreviousRun(changes))
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory, small: Run, big: Run, hostile: Run) -> Iterator[Browser]:
     pages = {
         name: html.write_file(run, tmp_path_factory.mktemp(name))
-        for name, run in (("small", small), ("big", big), ("hostile", hostile), ("short", short(small)))
+        for name, run in (
+            *(("small", small), ("big", big), ("hostile", hostile)),
+            *(("short", short(small)), ("compared", compared(small))),
+        )
     }
     with opened(pages, tmp_path_factory.mktemp("chromium")) as found:
         yield found
@@ -181,12 +193,13 @@ def test_arrow_keys_tell_why_a_cell_is_empty(browser: Browser) -> None:
     assert browser.js(f"{tip}.hidden") is True
 
 
-@pytest.mark.parametrize("name", ["small", "hostile", "big"])
-def test_a_phone_never_scrolls_sideways(browser: Browser, name: str) -> None:
+@pytest.mark.parametrize("width", [PHONE[0], 780, 1000, DESKTOP[0]])
+@pytest.mark.parametrize("name", ["small", "hostile", "big", "compared"])
+def test_no_page_scrolls_sideways(browser: Browser, name: str, width: int) -> None:
     """Wide tables scroll in their own focusable regions; opened rows too stay within the page."""
-    browser.open(name, size=PHONE)
+    browser.open(name, size=(width, PHONE[1]))
     browser.run("[...document.querySelectorAll('.open')].slice(0, 8).forEach(link => link.click())")
-    assert browser.js("document.documentElement.scrollWidth") <= PHONE[0]
+    assert browser.js("document.documentElement.scrollWidth") <= width
     assert browser.js(
         "[...document.querySelectorAll('.scroll')].every(r => r.tabIndex === 0 && r.getAttribute('aria-label'))"
     )
