@@ -77,11 +77,12 @@ async def a_defective_credential_is_answered_401(case: Case, defect: str) -> Non
         level = Level.DECLARED if key_case == "sensitive" else Level.RECOMMENDED
     else:
         level = None
-    if defect == "absent":
+    credential = case.runtime.arranger.credential_for(case.operation).name
+    found = _defect(case, credential, defect)
+    if found is None:
         await _refusal_without_header(case)
         return
-    credential = case.runtime.arranger.credential_for(case.operation).name
-    change, purpose = _defect(case, credential, defect)
+    change, purpose = found
     message = _not_refused(case)
 
     async def refuse(request: Request) -> Answer:
@@ -115,8 +116,11 @@ async def _refusal_without_header(case: Case) -> Answer:
     return await case.runtime.known_answers[f"no credential on {case.operation.id}"].get_from(case, refuse)
 
 
-def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request], Request], str]:
-    """How a credential's request gets a defective one, and in words; none is sent where a change changes nothing."""
+def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request], Request], str] | None:
+    """How a credential's request gets a defective one, and in words.
+
+    None where no credential is to be sent: as the defect, and where its change changes nothing.
+    """
     arranger, header = case.runtime.arranger, case.profile.authorization.header
     key = arranger.key_of(credential)
     if defect in NEAR_MISSES:
@@ -135,7 +139,7 @@ def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request
     if defect == "scheme-only":
         scheme = header("").strip()
         return lambda request: request.with_made_up_authorization(scheme), "the scheme without a key"
-    return Request.with_authorization, _WITHOUT_KEY["absent"]
+    return None
 
 
 @check("AUTH-1", on="getApiKeyIdentity")

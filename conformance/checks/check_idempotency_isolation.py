@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
@@ -261,7 +261,7 @@ def _with_key(read_request: Request, idempotency: Idempotency) -> Request:
 @check("IDEM-11", on="plain")
 async def a_plain_operation_needs_no_key(case: Case) -> None:
     """An operation without idempotency does not demand an idempotency key: its control, which has none, was good."""
-    with contextlib.suppress(Inconclusive):
+    with suppress(Inconclusive):
         await case.good_answer()
         return
     request = await case.arrange(prove_control=False)

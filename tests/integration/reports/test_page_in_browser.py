@@ -41,13 +41,8 @@ def compared(run: Run) -> Run:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory, small: Run, big: Run, hostile: Run) -> Iterator[Browser]:
-    pages = {
-        name: html.write_file(run, tmp_path_factory.mktemp(name))
-        for name, run in (
-            *(("small", small), ("big", big), ("hostile", hostile)),
-            *(("short", short(small)), ("compared", compared(small))),
-        )
-    }
+    runs = {"small": small, "big": big, "hostile": hostile, "short": short(small), "compared": compared(small)}
+    pages = {name: html.write_file(run, tmp_path_factory.mktemp(name)) for name, run in runs.items()}
     with opened(pages, tmp_path_factory.mktemp("chromium")) as found:
         yield found
 
