@@ -6,7 +6,9 @@ Python's own parser accepts NaN, UTF-16 without a BOM, and unlimited nesting; a 
 from __future__ import annotations
 
 import json
+import math
 import re
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 MAX_DEPTH: Final = 512
@@ -39,16 +41,36 @@ class SizeLimitError(JsonLimitError):
     """More than MAX_PARTS."""
 
 
+class NumberLimitError(JsonLimitError):
+    """A number of more digits than are compared exactly: an integer of 4,000, or 1e4000."""
+
+
 def _refuse_constant(name: str) -> Any:
     raise JsonError(f"{name} is no JSON value")
 
 
-def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _MAX_INT_DIGITS else float(digits)
+def _integer(digits: str) -> int:
+    if len(digits) > _MAX_INT_DIGITS:
+        raise NumberLimitError(f"has a number of more than {_MAX_INT_DIGITS:,} digits")
+    return int(digits)
 
 
-_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer)
-_LENIENT = json.JSONDecoder(parse_int=_integer)
+def _float(text: str) -> int | float:
+    """The nearest float; an integer where no float is that great: infinity is no JSON number, and equals itself."""
+    value = float(text)
+    if not math.isinf(value):
+        return value
+    try:
+        exact = Decimal(text)
+    except InvalidOperation:  # beyond the exponents of a Decimal
+        exact = Decimal("Infinity")
+    if exact.is_infinite() or exact.adjusted() >= _MAX_INT_DIGITS:
+        raise NumberLimitError(f"has a number of more than {_MAX_INT_DIGITS:,} digits")
+    return int(exact)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer, parse_float=_float)
+_LENIENT = json.JSONDecoder(parse_int=_integer, parse_float=_float)
 
 
 def count_parts(raw: bytes) -> int:

@@ -17,6 +17,7 @@ from conformance.core.strict_json import (
     MAX_DEPTH,
     JsonError,
     NestingLimitError,
+    NumberLimitError,
     differences,
     first_difference,
     is_equal,
@@ -137,10 +138,15 @@ def test_hostile_text_costs_little(raw: bytes) -> None:
 
 
 def test_huge_numbers_keep_their_value() -> None:
-    """Integers are exact however long they are; what no number type holds is still a number."""
+    """Numbers beyond a float are exact integers, not infinity; of more than 4,000 digits they are beyond the limits."""
     assert parse(b"123456789012345678901234567890123456789012345") == 123456789012345678901234567890123456789012345
-    assert parse(b"1e400") == float("inf")
-    assert json_type(parse(b"9" * 5000)) == "a number"
+    assert parse(b"1e400") == parse(b"1" + b"0" * 400) == 10**400
+    assert parse(b"-1.25e400") == -125 * 10**398
+    assert not is_equal(parse(b"1e400"), parse(b"1e401"))
+    for reader in (parse, parse_leniently):
+        for number in (b"9" * 4001, b"1e4000", b"-1e4000", b"1e99999999999999999999", b"1" * 5000 + b".5"):
+            with pytest.raises(NumberLimitError):
+                reader(b'{"a":' + number + b"}")
     assert not is_equal(parse(b"9007199254740993"), parse(b"9007199254740992"))
 
 
