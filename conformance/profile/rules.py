@@ -31,6 +31,7 @@ Document = Mapping[str, Any]
 _URL_START = re.compile(r"https?://[^/\s]|\{[^{}.]+\.[^{}]+\}")
 """A fixture's member may be a whole URL, which is validated when it is called."""
 _MOST_REQUESTS = 2**32
+_INTEGER_OR_TEMPLATE = re.compile(r"[+-]?[0-9]+|.*\{.*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MANAGED_HEADERS = frozenset(
     {"authorization", "connection", "content-length", "content-type", "host", "transfer-encoding"}
@@ -267,6 +268,10 @@ def _search(document: Document, contract: Contract) -> Iterator[Problem]:
     for parameter in operation.required_query:
         if "query" in table and parameter not in table["query"]:
             yield Problem(("search", "query"), f"lacks the parameter {parameter}", "the interface requires it")
+    types = {parameter.name: parameter.type for parameter in operation.query_parameters}
+    for name, value in table.get("query", {}).items():
+        if trouble := _query_trouble(value, types.get(name, "")):
+            yield Problem(("search", "query", name), trouble)
     if table.get("page_size_min", 1) > table.get("page_size_max", math.inf):
         yield Problem(("search", "page_size_max"), "is less than page_size_min")
     if table.get("page_base", 0) > table.get("page_max", math.inf):
@@ -277,6 +282,17 @@ def _search(document: Document, contract: Contract) -> Iterator[Problem]:
     if table.get("cursor_parameter") in [parameter.name for parameter in operation.query_parameters]:
         hint = "page stays the number of a page: state the parameter that takes a cursor"
         yield Problem(("search", "cursor_parameter"), "is a parameter of the interface", hint)
+
+
+def _query_trouble(value: Any, declared_type: str) -> str:
+    """Why a parameter of the query cannot have this value; empty where it can, or where it is a placeholder's."""
+    if isinstance(value, (list, dict)):
+        return "must be text or a number, the value of one parameter"
+    if declared_type and isinstance(value, bool):
+        return f"must be {'an integer' if declared_type == 'integer' else 'text or a number'}, not a boolean"
+    if declared_type == "integer" and not _INTEGER_OR_TEMPLATE.fullmatch(str(value)):
+        return f"must be an integer, not {str(value)[:40]!r}"
+    return ""
 
 
 def _oauth(document: Document) -> Iterator[Problem]:
