@@ -28,6 +28,10 @@ _OPTIONAL_MEMBERS = {"credentials": ("installation",), "operations": ("body", "p
 """What each entry of a table may leave out."""
 
 
+_SWITCH = ("rate_limit", "prepare")
+_SWITCHED = {("rate_limit", "limit"), ("rate_limit", "window_s")}
+"""Facts that are true only where the profile says how the limit is set: without it no burst meets that limit."""
+
 _FACT_TABLES = (
     "answers",
     "authorization",
@@ -97,6 +101,8 @@ def reduce_facts(document: Document, facts: int, options: RunOptions) -> Documen
     """The document with at most `facts` of its facts, chosen by that number as the seed, that form a valid profile."""
     paths = [path for name, value in document.items() if name not in _BASE_TABLES for path in _paths((name,), value)]
     sample = set(random.Random(facts).sample(paths, min(facts, len(paths))))
+    if _SWITCH in paths and _SWITCH not in sample:
+        sample -= _SWITCHED
     kept_paths: list[FactPath] = []
     for path in paths:  # in the document's order: a fact comes after those that it refers to
         if path in sample and _is_valid(_select_paths(document, [*kept_paths, path]), options):

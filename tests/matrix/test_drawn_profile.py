@@ -83,6 +83,13 @@ def test_a_small_profile_has_so_many_facts_and_loads(facts: int) -> None:
     assert bool(profile.credentials or profile.operations or profile.fixtures or own) == bool(facts)
 
 
+@pytest.mark.parametrize("facts", range(70, 131, 10))
+def test_a_small_profile_states_no_limit_that_it_does_not_set(facts: int) -> None:
+    """The reference has its small limit only after `rate_limit.prepare`: without it the fact would be false."""
+    rate_limit = reduce_facts(DOCUMENT, facts, OPTIONS).get("rate_limit", {})
+    assert "prepare" in rate_limit or not {"limit", "window_s"} & set(rate_limit)
+
+
 def _run(outcome: Outcome) -> Run:
     lines = conformant_lines()
     return assemble([*lines[:-1], CheckConcluded(Result("check_b::b", "VER-1", "", "", outcome)), END])
