@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
+from conformance.checks.support.browser_headers import as_browser, call_of_a_browser, with_headers
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import expect_survival
-from conformance.client.request import Request
-from conformance.contract import load_contract
+from conformance.client.request import new_key
 
-_HEADERS: Final = {
-    "Accept": "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8",
-    "Prefer": "return=minimal",
-}
-_LANGUAGES: Final = ("fr-FR,fr;q=0.9,de;q=0.5", "de-DE,de;q=0.9,en;q=0.5")
-_CODINGS: Final = ("identity", "deflate")
-"""Of Accept-Encoding, besides the gzip of every other request: what the client can decode."""
 _PARAMETERS: Final = {
     "limit": "abc",
     "offset": "-1",
@@ -33,31 +26,14 @@ _PARAMETERS: Final = {
 """None is declared by an operation of the interface."""
 
 
-def _as_browser(request: Request) -> Request:
-    """With the headers of a browser, but for Origin: which origins a target serves is not shown.
-
-    Operations that are next to each other in the contract have another language and another content coding.
-    """
-    place = load_contract().all.index(request.operation)
-    headers = {
-        **_HEADERS,
-        "Accept-Language": _LANGUAGES[place % len(_LANGUAGES)],
-        "Accept-Encoding": _CODINGS[place % len(_CODINGS)],
-    }
-    return _with_headers(request, headers)
-
-
-def _with_headers(request: Request, headers: Mapping[str, str]) -> Request:
-    """With these headers in place of those of the same names."""
-    others = tuple(pair for pair in request.headers if pair[0] not in headers)
-    return replace(request, headers=(*others, *headers.items()))
-
-
 @check("STA-2")
 async def the_headers_of_a_browser_prevent_no_success(case: Case) -> None:
     """A good request that prefers HTML, another language and a minimal answer is answered 200 nevertheless."""
-    request = await case.arrange()
-    answer = await case.send_with_retry(_as_browser(request), "the headers of a browser", request)
+    idempotency = case.profile.idempotency if case.operation.idempotent else None
+    answer = None if idempotency is None else await call_of_a_browser(case, partial(new_key, idempotency))
+    if answer is None or not answer.ok:
+        request = await case.arrange()
+        answer = await case.send_with_retry(as_browser(request), "the headers of a browser", request)
     if not answer.ok:
         control = await case.control(await case.arrange())
         message = "with the headers of a browser a good request was not answered 200"
@@ -115,7 +91,7 @@ async def a_refusal_to_a_browser_is_judged(case: Case) -> None:
         defective, defect = request.with_path(**unknown), "an unknown id"
     else:
         defective, defect = replace(request, query=()), "no parameter"
-    browser = _as_browser(defective)
+    browser = as_browser(defective)
     answer = await case.send_with_retry(browser, f"the headers of a browser, {defect}", request)
     expect_survival(case, "such a request", answer, oversize=False)
 
@@ -124,7 +100,7 @@ async def a_refusal_to_a_browser_is_judged(case: Case) -> None:
 async def odd_headers_are_survived(case: Case) -> None:
     """Headers that a client or a proxy may add, with values that are not of their form, get a declared status."""
     request = await case.arrange()
-    odd = _with_headers(request, _ODD_HEADERS).with_fresh_key()
+    odd = with_headers(request, _ODD_HEADERS).with_fresh_key()
     answer = await case.send_with_retry(odd, "odd headers", request)
     expect_survival(case, f"a request with odd values of {', '.join(_ODD_HEADERS)}", answer, oversize=False)
 

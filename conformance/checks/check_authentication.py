@@ -1,10 +1,11 @@
-"""Authentication, rules 1 and 3 (AUTH-1 to AUTH-4)."""
+"""Authentication, rules 1 and 3 (AUTH-1 to AUTH-4, STA-1)."""
 
 from __future__ import annotations
 
 import secrets
 import string
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from msgspec import structs
 
@@ -14,6 +15,7 @@ from conformance.checks.support.case_sampling import every_nth
 from conformance.checks.support.path_spellings import PLAIN_SPELLINGS, SPELLINGS, with_spelling
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -186,6 +188,27 @@ _GATEWAY_HEADERS = (
     ("X-Authenticated", "true"),
     ("Forwarded", "for=127.0.0.1;host=localhost"),
 )
+
+
+_LONG_KEY: Final = 1_500
+"""Characters: more than a database's usual column has, and well within what a server accepts as a header."""
+
+
+@check("STA-1", on="getApiKeyIdentity")
+async def an_odd_authorization_header_is_survived(case: Case) -> None:
+    """A long key, and a second Authorization header, get a declared status, or the refusal of what stands in front."""
+    request = await case.arrange()
+    header = case.profile.authorization.header
+    unknown, long = header("x" * 20), header("x" * _LONG_KEY)
+    usual = [f"the key {request.credential!r}"] * len(request.authorization)
+    odd = {
+        "a long key": request.with_made_up_authorization(long),
+        "two Authorization headers": request.with_authorization(
+            *request.authorization, unknown, credential=request.credential, evidence=(*usual, unknown)
+        ),
+    }
+    for name, bad in odd.items():
+        expect_survival(case, name, await case.send_with_retry(bad, name, request), oversize=True)
 
 
 @check("AUTH-1")

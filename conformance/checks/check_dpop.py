@@ -87,6 +87,8 @@ _JTI_NO_TEXT: Final = "3-jti-no-text"
 _HTU_IN_OTHER_CASE, _HTU_WITH_SLASH = "9-htu-case-of-the-path", "9-htu-final-slash"
 _IAT_NO_NUMBER, _IAT_AS_TEXT = "11-iat-no-number", "11-iat-as-text"
 _EXTENSION: Final = "urn:example:no-such-extension"
+_KEY_ID: Final = "the-key-of-this-proof"
+"""A kid says which key it is (RFC 7515 section 4.1.4), and nothing of its signature."""
 _ROUNDING_S: Final = 2.0
 """iat has a resolution of one second, and so may the target's clock."""
 CONDITIONS: dict[str, Defect] = {
@@ -111,7 +113,7 @@ CONDITIONS: dict[str, Defect] = {
     "5-alg-none-capital": lambda request, url: replace(proof_of(request), header={"alg": "None"}, signing="none"),
     "5-alg-hs256": lambda request, url: replace(proof_of(request), header={"alg": "HS256"}, signing="hmac"),
     "6-other-key": lambda request, url: replace(proof_of(request), signing="other"),
-    "6-spoilt-signature": lambda request, url: replace(proof_of(request), alter=_spoilt),
+    "6-spoilt-signature": lambda request, url: replace(proof_of(request), alter=_spoilt, header={"kid": _KEY_ID}),
     "6-no-signature": lambda request, url: replace(proof_of(request), alter=_without_signature),
     "6-signature-of-zeros": lambda request, url: replace(proof_of(request), alter=_with_zeros),
     _UNKNOWN_CRIT: _header(crit=[_EXTENSION], **{_EXTENSION: True}),

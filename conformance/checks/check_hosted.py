@@ -105,6 +105,23 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
         await case.share_control(refuse, "the ticket of another session")
 
 
+@check("HO-3", on=_HOSTED[:1])
+async def a_used_ticket_opens_no_other_session(case: Case) -> None:
+    """The ticket of a session that was consumed is refused on another; that session's own ticket still works."""
+    used = await case.good_answer()
+
+    async def defect(request: Request) -> Request:
+        return await _with_ticket_of_another_session(case, request, used.request)
+
+    async def refuse(request: Request) -> Answer:
+        return await case.refusal(
+            await defect(request), REFUSAL_STATUSES, "the used ticket of another", control=request
+        )
+
+    async with _allow_ended_session(case, defect):
+        await case.share_control(refuse, "the used ticket of another session")
+
+
 def _examine_failed_control(case: Case, defect: Defect) -> AbstractAsyncContextManager[None]:
     """A warning where the right ticket is refused after a wrong one as it is after itself.
 
@@ -133,10 +150,10 @@ async def _allow_ended_session(case: Case, defect: Defect) -> AsyncIterator[None
         case.note("a session ends with a wrong ticket")
 
 
-async def _with_ticket_of_another_session(case: Case, request: Request) -> Request:
-    """The good request with the ticket of another session."""
+async def _with_ticket_of_another_session(case: Case, request: Request, other: Request | None = None) -> Request:
+    """The good request with the ticket of another session, of `other` where that is given."""
     _require_ticket(case)
-    other = await case.arrange()
+    other = other or await case.arrange()
     path_key, body_key = _place_of_values(case, "path"), _place_of_values(case, "body")
     case.need(request.path != other.path, path_key, "two different sessions are needed")
     names_ticket = case.named_in_body and request.body != other.body  # a value that differs in every body is no ticket

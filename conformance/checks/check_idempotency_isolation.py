@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
+from conformance.checks.support.browser_headers import call_of_a_browser
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import Oracle, read_change
@@ -169,7 +170,13 @@ async def a_known_key_is_no_credential(case: Case, refusal_case: tuple[Refuse, i
     raise case.violation("a known key was answered without a good credential", first, repeat, expected=str(expected))
 
 
-def _well_formed(profile: Profile, operation: Operation) -> Mapping[str, Callable[[], str] | None]:
+def _well_formed(profile: Profile, operation: Operation) -> Mapping[str, tuple[Callable[[], str] | None, bool]]:
+    """What makes a key of each form, and whether the call with it is shared with another check, as that of one is."""
+    forms = _forms_of_keys(profile)
+    return {name: (make, number == 0) for number, (name, make) in enumerate(forms.items())}
+
+
+def _forms_of_keys(profile: Profile) -> Mapping[str, Callable[[], str] | None]:
     idempotency = profile.idempotency
     if idempotency is None or not idempotency.format:
         return {"": None}
@@ -181,14 +188,17 @@ def _well_formed(profile: Profile, operation: Operation) -> Mapping[str, Callabl
 
 
 @check("IDEM-10", cases=_well_formed)
-async def every_well_formed_key_is_accepted(case: Case, make: Callable[[], str] | None) -> None:
+async def every_well_formed_key_is_accepted(case: Case, form: tuple[Callable[[], str] | None, bool]) -> None:
     """A key in the declared format is accepted; the answer to another format is recorded."""
+    make, is_shared = form
     case.need(make, "idempotency.format", "the key's format is needed")
     assert make is not None
     key, idempotency = make(), case.profile.idempotency
     assert idempotency is not None
     case.require_case(is_well_formed(idempotency, key), "no key of the stated pattern could be made")
-    answer = await case.send((await case.arrange()).with_key(key), "a well-formed key")
+    answer = await call_of_a_browser(case, make) if is_shared else None
+    if answer is None or not answer.ok:
+        answer = await case.send((await case.arrange()).with_key(key), "a well-formed key")
     if not answer.ok:
         await case.control(await case.arrange())
         # what the first request named may have expired while a limit was waited for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import jsonschema_rs
@@ -185,6 +186,42 @@ async def what_answers_tell_apart_is_another_payload(case: Case, alter: Alter) -
             judge_payload(case, where, lone_answer, first, repeat, level=level)
             return
     case.require_case(False, "no answer shows such a difference of two requests")
+
+
+_ACCENTS: Final = ("\u00e9", "\u00e8")
+"""E with an acute and with a grave accent: one letter without accents, and in ASCII two that cannot be written."""
+
+
+@check("IDEM-4", on=_SHOWING[:1], rests_on=PLAIN_REPLAY)
+async def a_letter_beyond_ascii_tells_payloads_apart(case: Case) -> None:
+    """Texts that differ in the accent of a letter are two payloads where answers show both."""
+    known = await case.good_answer()
+    with_accents = [lambda value, accent=accent: _with_letter(value, accent) for accent in _ACCENTS]
+    places_found = [
+        where
+        for where in reversed(list(places(known.request.body)))
+        if all(_is_candidate(case, known, where, alter) for alter in with_accents)
+    ]
+    acute, grave = (partial(_change_at, alter=alter) for alter in with_accents)
+    for where in places_found[:_MAX_ATTEMPTS]:
+        usual = await case.arrange()
+        first = await case.send(await acute(where)(usual), f"{where} with an acute accent")
+        if not first.ok:
+            continue
+        same_key = usual.with_key(first.request.key)
+        repeat = await case.send(await grave(where)(same_key), f"{where} with a grave accent, under the same key")
+        if repeat.status == 409:
+            return
+        lone_answer = await case.send(await grave(where)(await case.arrange()), f"{where} with a grave accent, alone")
+        if lone_answer.ok and tells_apart(where, first, lone_answer):
+            judge_payload(case, where, lone_answer, first, repeat)
+            return
+    case.require_case(False, "no answer shows such a difference of two requests")
+
+
+def _with_letter(value: Any, letter: str) -> Any:
+    """A text with one letter more at its end."""
+    return f"{value}{letter}" if isinstance(value, str) and not {":", "@"} & {*value} else value
 
 
 def _typed_leaves(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:

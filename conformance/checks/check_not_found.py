@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from conformance.checks.support.signals import OBSTACLES, Inconclusive
 from conformance.checks.support.survival import expect_survival
 from conformance.checks.support.unknown_ids import has_number_alone, is_distinctive, unknown_id_like
 from conformance.checks.support.url_spellings import percent_encode_first
+from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core.model import REFUSAL_STATUSES
 
@@ -38,7 +39,7 @@ async def an_unknown_id_is_answered_404(case: Case) -> None:
     declared = await case.runtime.arranger.unknown_path_values(request)
     unknown = {name: unknown_id_like(value) for name, value in request.path.items()} | declared
     allowed = _allowed_statuses(case, bool(declared))
-    first = await _refusal(case, unknown, allowed, "an unknown id")
+    first = await _refusal(case, lambda _: unknown, allowed, "an unknown id")
     second = await case.send_with_retry(first.request.with_fresh_key(), "the same unknown id again")
     if second.status not in allowed:
         expected = " or ".join(map(str, sorted(allowed)))
@@ -51,9 +52,12 @@ async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
 
     Numeric ids are omitted, since a longer number may exist, and what a service may read in part.
     """
-    request = await case.arrange()
-    longer = {name: f"{value}zz" for name, value in request.path.items() if not _may_be_read_in_part(value)}
-    case.require_case(longer, "every id is a number, or base64, and a longer one may be read as the same")
+
+    def longer(request: Request) -> Mapping[str, str]:
+        return {name: f"{value}zz" for name, value in request.path.items() if not _may_be_read_in_part(value)}
+
+    is_judged = longer(await case.arrange())
+    case.require_case(is_judged, "every id is a number, or base64, and a longer one may be read as the same")
     await _refusal(case, longer, _allowed_statuses(case, False), "an id with a suffix")
 
 
@@ -77,10 +81,12 @@ _CUT = 2
 )
 async def the_beginning_of_an_id_names_nothing(case: Case) -> None:
     """A valid id without its last characters is not found. Short ids and numbers are omitted: the rest may exist."""
-    request = await case.arrange()
-    shorter = {name: value[:-_CUT] for name, value in request.path.items() if not _may_be_read_in_part(value)}
-    shorter = {name: value for name, value in shorter.items() if is_distinctive(value)}
-    case.require_case(shorter, "every id is short, or a number, or base64")
+
+    def shorter(request: Request) -> Mapping[str, str]:
+        beginnings = {name: value[:-_CUT] for name, value in request.path.items() if not _may_be_read_in_part(value)}
+        return {name: value for name, value in beginnings.items() if is_distinctive(value)}
+
+    case.require_case(shorter(await case.arrange()), "every id is short, or a number, or base64")
     await _refusal(case, shorter, _allowed_statuses(case, False), "the beginning of an id")
 
 
@@ -155,17 +161,21 @@ async def _ids_of_other_kinds(case: Case) -> dict[str, str]:
     return found
 
 
-async def _refusal(case: Case, path: Mapping[str, str], allowed: set[int], purpose: str) -> Answer:
-    """The refusal of the good request with these path values, after which that is still good.
+async def _refusal(
+    case: Case, change: Callable[[Request], Mapping[str, str]], allowed: set[int], purpose: str
+) -> Answer:
+    """The refusal of the good request with other path values, after which that is still good.
 
-    A ticket may end where it is presented to another session: then the good one of another session is the control.
+    `change` takes the request itself: the ticket of another session is a second defect. A ticket may end where it is
+    presented to another session: then the good one of another session is the control.
     """
     try:
-        return await case.shared_negative(lambda good: good.with_path(**path), allowed, purpose)
+        return await case.shared_negative(lambda good: good.with_path(**change(good)), allowed, purpose)
     except Inconclusive as doubt:
         if case.operation.auth != "none" or doubt.cause != f"control:{case.operation.id}":
             raise
-    bad, control = (await case.arrange()).with_path(**path), await case.arrange()
+    good, control = await case.arrange(), await case.arrange()
+    bad = good.with_path(**change(good))
     answer = await case.refusal(bad, allowed, purpose, control=control)
     await case.control(control, "the good ticket of another session")
     case.note("a ticket ends where it is presented to another session")

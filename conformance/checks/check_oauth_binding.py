@@ -11,6 +11,7 @@ from typing import Any
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, changes_label_only
 from conformance.checks.support.oauth_exchange import (
+    PROOF_STATUSES,
     access_token,
     arrange_for_other_client,
     exchange_with,
@@ -290,6 +291,9 @@ async def the_token_is_bound_to_any_proof_key(case: Case, members: Mapping[str, 
     header = {"jwk": {**key.public, **members}} if members else {}
     calls = request.with_proof(Proof(key, header=header)), await case.arrange()
     answer, usual = await asyncio.gather(*(case.send(call, "two keys at once") for call in calls))
+    if members and usual.ok and answer.status in PROOF_STATUSES:
+        message = "a proof was refused whose key has a kid and a use (RFC 7517 section 4)"
+        raise case.violation(message, usual, answer, expected="200", level=Level.RECOMMENDED)
     case.require_case(answer.ok, f"an exchange with another key is answered {answer.summary}")
     token = access_token(case, answer)
     if token and token == access_token(case, usual):

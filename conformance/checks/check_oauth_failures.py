@@ -181,6 +181,25 @@ async def a_failed_exchange_uses_the_code_up_as_stated(case: Case, defect: Defec
     raise case.violation(message, failed, answer, expected="400 or 401" if burns else "200")
 
 
+@check("OA-15")
+async def a_conflict_of_its_key_does_not_use_a_code_up(case: Case) -> None:
+    """A code that was refused with 409, since the key stands for another exchange, is good under a key of its own."""
+    oauth = oauth_of(case)
+    case.need(
+        oauth.failure_burns_code is not None, "oauth.failure_burns_code", "what a failure does to the code is needed"
+    )
+    case.require_case(oauth.failure_burns_code is False, "the profile does not say that no failure uses a code up")
+    first = await case.control(await case.arrange())
+    request = await case.arrange()
+    conflict = await case.send(request.with_key(first.request.key), "another code under a used key")
+    case.require_case(conflict.status == 409, f"another code under a used key is answered {conflict.summary}")
+    answer = await case.send(request.with_fresh_key(), "the code under a key of its own")
+    if not answer.ok:
+        await case.control(await case.arrange())
+        message = "an exchange that was refused for its key used the code up"
+        raise case.violation(message, conflict, answer, expected="200")
+
+
 async def _fail_with_used_proof(case: Case, request: Request, first: Answer) -> None:
     """An exchange that fails because its proof was used before, where the profile says that such are refused."""
     if oauth_of(case).proof_reuse not in ("refused", "retry"):

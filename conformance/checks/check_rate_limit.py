@@ -32,13 +32,15 @@ from conformance.checks.support.retry_after import SLACK_S
 from conformance.checks.support.separate_counts import Separation
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.response import NO_VALUE, Answer
-from conformance.client.retry_after import retry_after_s
+from conformance.client.retry_after import retry_after_s, stated_delay_s
 from conformance.core.outcomes import Level
 from conformance.judge.invariants import ERROR_SCHEMA
 from conformance.profile.behavior import RateLimit
 
 _LONGEST_PAUSE_S = 5.0
 _QUICK_PAUSE_S = 0.2
+_CLOCKS_S = 60.0
+"""What stands in front of a service may write its Date, by a clock that is off."""
 _LONG_WAIT = 10
 """A Retry-After of more than this many times the stated recovery is likely in another unit."""
 _KEY_USED_UP = "a 429 has used a key up"
@@ -305,6 +307,7 @@ async def retry_after_is_true(case: Case) -> None:
         raise Inconclusive(
             "the Retry-After cannot be read, or has no Date beside it", limited_answer, cause=cause_of("RATE-2")
         )
+    _expect_no_past_date(case, limited_answer)
     _expect_recovered(case, provocation)
     if provocation.retry_after:
         before, answer = provocation.retry_after
@@ -314,6 +317,14 @@ async def retry_after_is_true(case: Case) -> None:
             )
             raise case.violation(message, before, answer, expected="another answer than 429")
     _warn_of_a_long_wait(case, provocation, limited_answer)
+
+
+def _expect_no_past_date(case: Case, limited_answer: Answer) -> None:
+    """Violated where it is a date long before the Date beside it, as of another time zone."""
+    delay_s = stated_delay_s(limited_answer)
+    if delay_s is not None and delay_s < -_CLOCKS_S:
+        message = f"the Retry-After is a date {-delay_s:g} s before the Date of its answer"
+        raise case.violation(message, limited_answer, expected="a date that has not passed")
 
 
 def _warn_of_a_long_wait(case: Case, provocation: Provocation, limited_answer: Answer) -> None:

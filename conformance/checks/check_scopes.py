@@ -21,7 +21,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.list_items import has_items, texts_of_items
-from conformance.checks.support.path_spellings import encode_letter, encode_letter_before, with_spelling
+from conformance.checks.support.path_spellings import SPELLINGS, encode_letter, encode_letter_before, with_spelling
 from conformance.checks.support.registry import check
 from conformance.checks.support.sibling_operations import refused_by_one_operation
 from conformance.checks.support.sign_reader import fixtures_of
@@ -82,23 +82,33 @@ async def _refused_variant(case: Case, bad: Request, template: Any, *, has_query
     return answer
 
 
+_SPELLINGS: Final = {
+    "an encoded letter": encode_letter,
+    "an encoded letter in its prefix": encode_letter_before,
+    "a slash behind it": SPELLINGS["a slash behind it"],
+}
+
+
 @check("SCO-1", on="listInstallationWebhookDeliveries")
-async def an_encoded_letter_in_the_path_opens_no_way_around_scopes(case: Case) -> None:
-    """An encoded letter is that letter (RFC 3986, section 6.2.2.2): a key without the scope is not answered 200."""
+async def another_spelling_of_the_path_opens_no_way_around_scopes(case: Case) -> None:
+    """A key without the scope is not answered 200 where a letter of the path is encoded, or a slash stands behind it.
+
+    An encoded letter is that letter (RFC 3986, section 6.2.2.2). A router may ignore the slash.
+    """
     lacking = names(case.profile, case.operation, LACKS_SCOPE)
     absent = has_category(case.profile, case.operation, LACKS_SCOPE)
     case.need_credential(lacking, f"a key without the scope {case.operation.scope} is needed", absent)
 
     async def refuse(request: Request) -> Answer:
-        for spell in (encode_letter, encode_letter_before):
-            detour = with_spelling(case.as_credential(request, lacking[0]), spell, "an encoded letter")
-            answer = await case.send_with_retry(detour, f"an encoded letter, the key {lacking[0]!r}", request)
+        for name, spell in _SPELLINGS.items():
+            detour = with_spelling(case.as_credential(request, lacking[0]), spell, name)
+            answer = await case.send_with_retry(detour, f"{name}, the key {lacking[0]!r}", request)
             if answer.ok and isinstance(answer.data, dict):
-                message = f"an encoded letter in the path led the key {lacking[0]!r} past its scopes"
+                message = f"a path with {name} led the key {lacking[0]!r} past its scopes"
                 raise case.violation(message, answer, expected="403 or 404")
         return answer
 
-    await case.share_control(refuse, "an encoded letter in the path")
+    await case.share_control(refuse, "another spelling of the path")
 
 
 @check("SCO-1", on="listInstallationWebhookDeliveries")

@@ -348,8 +348,9 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     # the case of a language tag does not count (RFC 5646, section 2.1); locales of Unicode take underscores
     # a range of languages may match a locale (RFC 4647, section 3.3)
     others = (listed.replace("-", "_"), re.split("[-_]", listed)[0]) if name == "locale" else ()
+    several = (f"{listed},x",) if name == "sort" else ()  # a listed sort with another one behind it
     # a table that is an object of JavaScript has a member "constructor"
-    for value in (f"{listed}x", listed[:-1], "constructor", *others):
+    for value in (f"{listed}x", listed[:-1], "constructor", *several, *others):
         if value and value.casefold() not in {known.casefold() for known in values}:
             text = f"{name}={value}"
             changed = request.with_query(**{name: value})

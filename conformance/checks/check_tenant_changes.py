@@ -1,4 +1,4 @@
-"""What an installation has changed or made stays out of reach of others (TEN-1)."""
+"""What an installation has changed or made stays out of reach of others (TEN-1, TEN-3)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ _CHANGES: Final = {
 }
 """Read -> what leads its object to a state that other fixtures of another installation may not have."""
 _MAX_IDS: Final = 3
+_NOT_FOUND: Final = 404
+_FORBIDDEN: Final = 403
+"""Who answers it to what is another's has one object of each number."""
 
 
 def _changes(_profile: Profile, operation: Operation) -> Mapping[str, str]:
@@ -63,6 +66,26 @@ async def _change_by_owner(case: Case, change: str) -> tuple[Mapping[str, str], 
     return path, (views.before[1], change_answer, view) if views and view else ()
 
 
+@check("TEN-3", on=("requestStorefrontOrderAfterSales", "checkoutPublicCart", "revokePublicCart"))
+async def what_its_owner_has_changed_has_the_stated_status(case: Case) -> None:
+    """A call by another installation gets the stated status after the owner's call, not that of its new state.
+
+    Where that call ends the object, 404 passes as well.
+    """
+    status, key = case.profile.tenancy.status, other_key(case)
+    case.need(status, "tenancy.status", "the status for another installation's objects is needed")
+    known = await case.good_answer()
+    are_distinctive = status == _FORBIDDEN or all(map(is_distinctive, known.request.path.values()))
+    case.require_case(are_distinctive, "each installation may number its own objects")
+    bad = case.as_credential(known.request, key).with_fresh_key()
+    answer = await case.send_with_retry(bad, "the object of a good call, a key of another installation", known.request)
+    if answer.ok:
+        raise Inconclusive("an object of another installation was served", answer, cause="TEN-1")
+    if answer.status not in (status, _NOT_FOUND):
+        message = f"an object of another installation, which its owner has changed, was not answered {status}"
+        raise case.violation(message, known, answer, expected=str(status))
+
+
 @check("TEN-1", on=("quotePublicCartCheckout", "getStorefrontOrderAfterSalesEligibility"))
 async def an_id_in_capitals_is_no_way_around(case: Case) -> None:
     """The id of another installation's object is refused in the other case too, however ids are compared."""
@@ -93,6 +116,29 @@ async def an_encoded_id_is_no_way_around(case: Case) -> None:
         return answer
 
     await case.share_control(refuse, "an encoded id")
+
+
+@check("TEN-1", on=("quotePublicCartCheckout", "getStorefrontOrderAfterSalesEligibility"))
+async def a_query_parameter_names_no_other_object(case: Case) -> None:
+    """With the id of another installation's object in the query, a read is about the one in its path, or refused.
+
+    Judged where the good answer shows the id of the path: in its place stands that of the query.
+    """
+    use, known = foreign_of(case, case.operation), await case.good_answer()
+    case.require_case(use, "no object of another installation is known")
+    name, own_id = next(iter(known.request.path.items()))
+    id_places = [where for where, value in pointer.leaves(known.value) if value == own_id]
+    foreign_id = (await case.arrange(use=use)).path[name]
+    case.require_case(
+        id_places and is_distinctive(foreign_id), "no answer shows the id of its object, or it is a short one"
+    )
+    bad = known.request.with_query(**{name: foreign_id}).with_fresh_key()
+    answer = await case.send_with_retry(bad, "the id of another installation's object in the query", known.request)
+    if answer.ok and any(
+        pointer.has(answer.value, at) and pointer.get(answer.value, at) == foreign_id for at in id_places
+    ):
+        message = f"{name} in the query led to another installation's object"
+        raise case.violation(message, known, answer, expected="the object of the path")
 
 
 @check("TEN-1", on="getStorefrontOrderAfterSalesEligibility")

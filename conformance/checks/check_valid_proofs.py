@@ -1,4 +1,4 @@
-"""Proofs that differ from those of most clients, and are valid by RFC 9449 section 4.2 (OA-1)."""
+"""Proofs that differ from those of most clients, and are valid by RFC 9449 section 4.2 (OA-1, STA-1)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 from conformance.checks.support.case import Case
 from conformance.checks.support.oauth_exchange import proof_of, token_url_of
 from conformance.checks.support.registry import check
+from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request
 from conformance.core.outcomes import Level
 
@@ -55,6 +56,17 @@ async def a_proof_with_a_further_claim_is_accepted(case: Case) -> None:
     A proof may have further claims (RFC 9449 section 4.2), and what is not understood is ignored (RFC 7519 section 4).
     """
     await _expect_accepted(case, {"conformance_run": secrets.token_hex(8)}, "a further claim")
+
+
+@check("STA-1", on="exchangeOAuthToken")
+async def a_long_jti_is_survived(case: Case) -> None:
+    """A proof whose jti has 128 characters gets a declared status: RFC 9449 section 4.2 states no maximum."""
+    request = await case.arrange()
+    proof_of(request)
+    answer = await case.send_with_retry(
+        _with_id(request, secrets.token_urlsafe(96)), "a jti of 128 characters", request
+    )
+    expect_survival(case, "a jti of 128 characters", answer, oversize=False)
 
 
 async def _expect_accepted(case: Case, claims: Mapping[str, str], description: str) -> None:

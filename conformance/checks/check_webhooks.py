@@ -33,8 +33,10 @@ from conformance.checks.support.update_steps import (
     switches_to_put_off,
     warn_of_changes,
     warn_of_lost_values,
+    warn_of_partial_change,
 )
 from conformance.checks.support.update_values import empty_values
+from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
@@ -169,11 +171,13 @@ async def patch_keeps_what_another_body_created(case: Case, kind: str) -> None:
 async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
     """Where true and false members are created the other way round, a PATCH that does not name them keeps them so.
 
-    Where no body creates such a member, one that updates name is put off first.
+    Where no body creates such a member, one that updates name is put off first. Those that are off stay off where a
+    PATCH names them so.
     """
     need_partial_update(case)
     switched, names = await _endpoint_with_other_switches(case)
-    answer = await case.send(await partial_update(case, await update_of(case, switched)), "partial update")
+    update = await update_of(case, switched)
+    answer = await case.send(await partial_update(case, update), "partial update")
     answer = await poll_copies(case, answer)
     has_no_conflicts = bool(exclusion_of(case.profile, f"transitions.{case.operation.id}"))
     if answer.status == 404 or (answer.status == 409 and has_no_conflicts):
@@ -186,6 +190,17 @@ async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
         raise case.violation(message, switched, answer, expected="200")
     case.require_case(answer.ok, f"a PATCH of an endpoint with other switches is answered {answer.summary}")
     expect_kept(case, switched, answer, [beside_kept(case, name) for name in names])
+    await _expect_off(case, switched, update, names)
+
+
+async def _expect_off(case: Case, switched: Answer, update: Request, names: Sequence[str]) -> None:
+    """Violated where a switch that is off is on after a PATCH that puts it off."""
+    off = {name: False for name in names if value_at(switched, beside_kept(case, name)) is False}
+    if not off:
+        return
+    answer = await case.send(update.with_body(off).with_fresh_key(), "the switches that are off, off")
+    if on := [name for name in off if answer.ok and value_at(answer, beside_kept(case, name)) is True]:
+        raise case.violation(f"a PATCH with {on[0]} = false put it on", switched, answer, expected="false")
 
 
 async def _endpoint_with_other_switches(case: Case) -> tuple[Answer, list[str]]:
@@ -232,13 +247,14 @@ async def patch_changes_what_it_names(case: Case) -> None:
     changed_values: dict[str, Any] = {}
     members = ShownMembers(case, created)
     kept_names = {name for name in created.request.body if is_shown(case, created, name)}
-    answer, first = created, None
+    answer, first, updates = created, None, dict[str, Any]()
     for step in await all_steps_of(case, created, update):
         found = await case.send(update.with_body(step).with_fresh_key(), "partial update")
         kept_names -= step.keys()
         members.forget(step)
         if not found.ok:
             continue
+        updates |= {name: value for name, value in step.items() if is_shown(case, found, name)}
         answer = await expect_changes(case, created, found, changed_values, members)
         old = old_values(case, created, found)
         stale_places = [where for where, value in old.items() if strictjson.is_equal(value_at(answer, where), value)]
@@ -252,6 +268,7 @@ async def patch_changes_what_it_names(case: Case) -> None:
         warn_of_changes(case, first, answer, kept_names)
     case.require_case(answer is not created, "no partial update of what is shown was answered 200")
     await expect_another_change(case, created, update, changed_values, members)
+    await warn_of_partial_change(case, created, update, updates)
 
 
 @check("WH-2", on="updateInstallationWebhook")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import fixed_places, is_against_schema, schema_of
-from conformance.checks.support.schema_bounds import NULLS, REQUIRED_ALONE, least_values, longest_texts
+from conformance.checks.support.schema_bounds import LEAST_OBJECTS, NULLS, REQUIRED_ALONE, least_values, longest_texts
 from conformance.checks.support.schema_edges import Edge, at_all, edges
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -17,6 +17,7 @@ from conformance.core import strict_json as strictjson
 from conformance.core.outcomes import Level
 
 SHORT: Final = 8
+_WITHOUT_MEMBERS: Final = (REQUIRED_ALONE, LEAST_OBJECTS, NULLS)
 _LONG: Final = 4096
 """In characters. A longer text may be refused for its size."""
 WIDE: Final = (("", "é\U0001f642中"), ("x", "é中"))
@@ -162,4 +163,4 @@ async def expect_empty_object(case: Case, refused: Answer) -> None:
 
 def is_refused_for_its_edges(answers: Mapping[str, Answer]) -> bool:
     """Whether one of the least bodies is refused, not counting the ones that lack members or values."""
-    return any(answer.status == 400 for name, answer in answers.items() if name not in (REQUIRED_ALONE, NULLS))
+    return any(answer.status == 400 for name, answer in answers.items() if name not in _WITHOUT_MEMBERS)

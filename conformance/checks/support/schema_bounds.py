@@ -29,6 +29,8 @@ SYNTAX: Final = {"pattern", "format", "enum", "const"}
 """Keywords that leave a text no free choice of its characters."""
 REQUIRED_ALONE: Final = "the required members alone"
 """The first of the least values."""
+LEAST_OBJECTS: Final = "objects with what they require alone"
+"""The body itself has all of its members."""
 NULLS: Final = "null wherever the schema names it"
 """The last of the least values."""
 ZERO: Final = "0"
@@ -106,17 +108,13 @@ def least_values(
 ) -> Iterator[tuple[str, Any]]:
     """What is least in a body that fits the schema, and such a body: for each list, all texts, all numbers.
 
-    First the required members alone, last null in place of all members for which the schema names it. A text of one
-    character is "0", and with the smallest numbers one is that may be empty. `keep` and `values` as in
-    `values_beyond_bounds`.
+    First the required members alone, of the body and of the objects within it, last null in place of all members for
+    which the schema names it. A text of one character is "0", and with the smallest numbers one is that may be empty.
+    `keep` and `values` as in `values_beyond_bounds`.
     """
     root = Root(schema)
     if isinstance(body, dict):
-        required = root.flatten(schema).get("required", ())
-        keep_names = {pointer.tokens(where)[0] for where in keep if where}
-        least = {name: item for name, item in body.items() if name in required or name in keep_names or item in values}
-        if least != body:
-            yield REQUIRED_ALONE, least
+        yield from _least_members(root, body, schema, keep, values)
     texts = numbers = body
     for where in places(body):
         value = pointer.get(body, where)
@@ -135,6 +133,35 @@ def least_values(
     yield from (("the shortest texts", texts), ("the smallest numbers", numbers))
     if (nulls := _with_nulls(root, body, schema, keep, values)) != body:
         yield NULLS, nulls
+
+
+def _least_members(
+    root: Root, body: dict[str, Any], schema: Schema, keep: Collection[Any], values: Collection[Any]
+) -> Iterator[tuple[str, Any]]:
+    required = root.flatten(schema).get("required", ())
+    keep_names = {pointer.tokens(where)[0] for where in keep if where}
+    least = {name: item for name, item in body.items() if name in required or name in keep_names or item in values}
+    if least != body:
+        yield REQUIRED_ALONE, least
+    if (sparse := _with_least_objects(root, body, schema, keep, values)) not in (body, least):
+        yield LEAST_OBJECTS, sparse
+
+
+def _with_least_objects(root: Root, body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]) -> Any:
+    """The body with the required members alone in each object within it."""
+    for where in list(places(body)):
+        value = pointer.get(body, where) if pointer.has(body, where) else None
+        if not isinstance(value, dict):
+            continue
+        required = {
+            name for part in root.subschemas(schema, pointer.tokens(where)) for name in part.get("required", ())
+        }
+        for name, item in value.items():
+            at = pointer.join(*pointer.tokens(where), name)
+            is_kept = item in values or any(place == at or str(place).startswith(f"{at}/") for place in keep)
+            if name not in required and not is_kept:
+                body = pointer.remove(body, at)
+    return body
 
 
 def _with_nulls(root: Root, body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]) -> Any:

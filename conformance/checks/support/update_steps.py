@@ -191,6 +191,29 @@ async def expect_another_change(
         await expect_changes(case, created, answer, to_change, members)
 
 
+async def warn_of_partial_change(case: Case, created: Answer, update: Request, updates: Mapping[str, Any]) -> None:
+    """A warning where of several members that a PATCH gives back the values of create one keeps that of its update.
+
+    `updates`: members with the values that a PATCH of each alone has set. A switch may be put on under conditions, and
+    one member may be derived from another.
+    """
+    body = created.request.body
+    old = {name: body[name] for name in updates if body.get(name, True) is not True and is_shown(case, created, name)}
+    answer = await case.send(update.with_body(old).with_fresh_key(), "the values of create") if len(old) > 1 else None
+    if answer is None or not answer.ok:
+        return
+    for pause_s in (*PAUSES_S, 0.0):
+        shown_values = {name: value_at(answer, beside_kept(case, name)) for name in old}
+        stale_names = [name for name, value in shown_values.items() if strictjson.is_equal(value, updates[name])]
+        if not 0 < len(stale_names) < len(old):
+            return
+        if pause_s:
+            await asyncio.sleep(pause_s)
+            answer = await case.control(answer.request.with_fresh_key(), "the values of create again")
+    message = f"a PATCH that names {len(old)} members did not change {stale_names[0]}"
+    case.warn(message, created, answer, expected="the value of create")
+
+
 async def expect_empty_values(case: Case, created: Answer, answer: Answer) -> None:
     """A warning where a member has its old value after a PATCH that named it with an empty one.
 

@@ -86,7 +86,7 @@ def test_a_key_of_another_format_is_of_another_format(text: str) -> None:
 
 def test_a_well_formed_key_is_not_sent_as_one_of_another_format(judged: Any, answer: Any) -> None:
     async def law(case: Case) -> None:
-        await every_well_formed_key_is_accepted(case, lambda: "a key")
+        await every_well_formed_key_is_accepted(case, (lambda: "a key", False))
 
     facts = {CREATE.id: OperationFacts({})}
     result, target = judged(lambda _: answer(200, {"data": {}}), law, CREATE, credentials=_all(),

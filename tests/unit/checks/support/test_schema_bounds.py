@@ -194,6 +194,18 @@ def test_of_the_least_values_fixtures_and_fixed_places_stay() -> None:
     assert found["the shortest texts"] == {**BODY, "tags": ["0", "b"]}
 
 
+def test_objects_have_what_they_require_alone() -> None:
+    """Each object within the body, and not the body itself; fixed places and fixture values stay."""
+    inner = {"required": ["city"], "properties": {"lines": {"items": {"required": ["id"]}}}}
+    schema = {"properties": {"to": inner, "by": {}}}
+    body = {"to": {"city": "a", "zip": "b", "country": "c"}, "by": {"name": "d"}, "lines": [{"id": 1}]}
+    found = dict(least_values(body, schema, (), ()))
+    assert found["objects with what they require alone"] == {"to": {"city": "a"}, "by": {}, "lines": [{}]}
+    found = dict(least_values(body, schema, ("/to/zip",), ("d", 1)))
+    assert found["objects with what they require alone"] == {**body, "to": {"city": "a", "zip": "b"}}
+    assert "objects with what they require alone" not in dict(least_values({"by": {}}, schema, (), ()))
+
+
 def test_a_text_of_one_character_is_least_as_0() -> None:
     """What PHP takes for no text; and next to the smallest numbers, where a text may be empty."""
     schema = {"properties": {"one": {"minLength": 1}, "none": {"minLength": 0}, "code": {"pattern": "^[a-z]$"}}}

@@ -1,0 +1,47 @@
+"""Hosted checkout: which session an answer is about (HO-3)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.unknown_ids import is_distinctive
+from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
+from conformance.core.outcomes import Level
+
+_HOSTED: Final = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
+
+
+@check("HO-3", on=_HOSTED)
+async def an_answer_is_about_its_own_session(case: Case) -> None:
+    """Where an answer shows the id of its session, another one shows its own there.
+
+    A warning where only the other operation shows where that is.
+    """
+    first, level = await case.good_answer(), None
+    id_places = _places_of_session(first)
+    if not id_places and case.profile.hosted.projection_shared is not False:
+        other = next(name for name in _HOSTED if name != case.operation.id)
+        id_places, level = (
+            _places_of_session(await case.good_answer(case.contract.operations[other])),
+            Level.RECOMMENDED,
+        )
+    case.require_case(id_places, "no answer shows the id of its session, or it is a short one")
+    second = first if level else await case.control(await case.arrange(), "another session")
+    own_id = next(iter(second.request.path.values()))
+    for where in id_places:
+        value = pointer.get(second.value, where) if pointer.has(second.value, where) else own_id
+        if isinstance(value, str) and value != own_id:
+            message = f"{where} shows another session than that of the path"
+            raise case.violation(message, first, second, expected=own_id, observed=value, level=level)
+
+
+def _places_of_session(answer: Answer) -> list[str]:
+    """The places of the session's id, but for those in a list, whose order may change."""
+    own_id = next(iter(answer.request.path.values()))
+    found = (
+        [where for where, value in pointer.leaves(answer.value) if value == own_id] if is_distinctive(own_id) else []
+    )
+    return [where for where in found if not any(map(str.isdigit, pointer.tokens(where)))]
