@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from conformance.runner.observe.stream_server import StreamServer
 from tests.support.values import replace
 
 TIMEOUT_S = 30
@@ -124,22 +125,17 @@ class Proxy:
         self._loop.close()
 
     async def _start(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=2**24)
+        self._server = StreamServer(self._accept, 2**24)
+        await self._server.start("127.0.0.1", 0)
         parts = urlsplit(self.upstream)
         self._behind = (parts.hostname, parts.port)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{parts.path}"
+        self.url = f"http://127.0.0.1:{self._server.port}{parts.path}"
 
     async def _stop(self) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.close()
+        await self._server.abort()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         self.connections += 1
         behind: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         try:
@@ -147,7 +143,6 @@ class Proxy:
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError, ValueError):
             pass  # whoever asked has gone, or speaks no HTTP
         finally:
-            self._tasks.discard(task)
             writer.transport.abort()
             for _, upstream in behind:
                 upstream.transport.abort()

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.runner.observe.stream_server import StreamServer
+
 
 @dataclass(frozen=True)
 class Arrived:
@@ -54,29 +56,22 @@ class ScriptedTarget:
     most_in_flight: int = 0
 
     async def __aenter__(self) -> ScriptedTarget:
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=2**24)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._server = StreamServer(self._accept, 2**24)
+        await self._server.start("127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.port}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
+        await self._server.close()
+        await self._server.abort()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         self.connections += 1
         try:
             await self._serve(reader, writer, self.connections)
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
-            self._tasks.discard(task)
             writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int) -> None:

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from conformance.client.traffic.observation import Observation
 from conformance.core.model import Exchange, Finding
 from conformance.core.outcomes import Level
+from conformance.runner.observe.stream_server import StreamServer
 from conformance.runner.observe.wire import (
     HEAD_LIMIT,
     Capture,
@@ -78,22 +79,24 @@ class Proxy:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, host: str, port: int) -> None:
-        """Listens; port 0 takes a free one. Raises OSError where that is impossible."""
-        self._server = await asyncio.start_server(self._accept, host, port, limit=HEAD_LIMIT, backlog=1024)
+        """Raises like `StreamServer.start`."""
+        self._server = StreamServer(self._accept, HEAD_LIMIT)
+        await self._server.start(host, port)
         self._tasks = [asyncio.create_task(self._judge_all()), asyncio.create_task(self._sweep())]
 
     @property
     def port_in_use(self) -> int:
-        return int(self._server.sockets[0].getsockname()[1])
+        return self._server.port
 
     async def stop(self, grace_s: float = 2.0) -> None:
         """Accepts nothing more, lets exchanges in progress end, and judges what waits."""
-        self._server.close()
+        await self._server.close()
         deadline = time.monotonic() + grace_s
         while any(c.is_busy for c in self._connections) and time.monotonic() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(0.02)  # a connection may have a next exchange, which no event announces
         for connection in list(self._connections):
             connection.abort()
+        await self._server.abort(patience_s=0.2)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
