@@ -205,7 +205,7 @@ async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable
         if case.facts.bodies and change in _OF_OTHER_BODIES:
             _, ticket = _ticket_in(case, request)
             other = await case.runtime.arranger.render_body(request, case.facts.bodies[0])
-            places = [at for at, leaf in pointer.leaves(other) if leaf == ticket]
+            places = pointer.places_of(other, ticket)
             if places and change(ticket) != ticket:
                 return request.with_body(pointer.replace(other, places[0], change(ticket)))
         return _with_forged_ticket(case, change, request)

@@ -20,14 +20,12 @@ async def an_answer_is_about_its_own_session(case: Case) -> None:
 
     A warning where only the other operation shows where that is.
     """
-    first, level = await case.good_answer(), None
-    id_places = _places_of_session(first)
+    first = await case.good_answer()
+    id_places, level = _places_of_session(first), None
     if not id_places and case.profile.hosted.projection_shared is not False:
         other = next(name for name in _HOSTED if name != case.operation.id)
-        id_places, level = (
-            _places_of_session(await case.good_answer(case.contract.operations[other])),
-            Level.RECOMMENDED,
-        )
+        id_places = _places_of_session(await case.good_answer(case.contract.operations[other]))
+        level = Level.RECOMMENDED
     case.require_case(id_places, "no answer shows the id of its session, or it is a short one")
     second = first if level else await case.control(await case.arrange(), "another session")
     own_id = next(iter(second.request.path.values()))
@@ -41,7 +39,5 @@ async def an_answer_is_about_its_own_session(case: Case) -> None:
 def _places_of_session(answer: Answer) -> list[str]:
     """The places of the session's id, but for those in a list, whose order may change."""
     own_id = next(iter(answer.request.path.values()))
-    found = (
-        [where for where, value in pointer.leaves(answer.value) if value == own_id] if is_distinctive(own_id) else []
-    )
+    found = pointer.places_of(answer.value, own_id) if is_distinctive(own_id) else []
     return [where for where in found if not any(map(str.isdigit, pointer.tokens(where)))]

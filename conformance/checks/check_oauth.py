@@ -1,11 +1,10 @@
-"""The token exchange: Authentication, OAuth 2.0 with PKCE S256 and DPoP (OA-1 to OA-4)."""
+"""The token exchange: Authentication, OAuth 2.0 with PKCE S256 and DPoP (OA-1, OA-2, OA-4)."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
 from collections.abc import Callable
-from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.equal_calls import another_call
@@ -29,11 +28,9 @@ from conformance.client.dpop import Proof, ProofKey, challenge_of, new_verifier
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
-from conformance.core.errors import FixtureError
 from conformance.core.model import REFUSAL_STATUSES
 from conformance.core.outcomes import Level
 from conformance.core.strict_json import ABSENT, json_type
-from conformance.profile.exclusions import exclusion_of
 
 _OTHER_CODES = 12
 _USED_FOR_S = 1.5
@@ -300,28 +297,3 @@ async def a_code_is_exchanged_once_of_several_times_at_once(case: Case, number: 
         message = "a code was exchanged more than once"
         raise case.violation(message, *winners, expected="at most one 200", level=_level_of_single_use(case))
     expect_overlap(case, answers)
-
-
-_METHODS: Final = {"absent": "", "unknown": "S512"}
-"""Without a method a challenge is plain (RFC 7636 section 4.3)."""
-
-
-@check("OA-3", cases=_METHODS)
-async def a_challenge_of_another_method_is_of_no_use(case: Case, method: str) -> None:
-    """A code of a challenge without a method, or with an unknown one, is not exchanged with that very challenge.
-
-    Where such a challenge is taken for one of S256, it is not that of itself.
-    """
-    oauth_of(case)
-    await case.runtime.controls.prove(case.operation)
-    takes_both = all(f"{{pkce.{name}}}" in source_of_codes(case.profile) for name in ("challenge", "method"))
-    takes_both &= not exclusion_of(case.profile, "fixtures.oauth.plain")
-    case.require_case(takes_both, "the source of codes does not take both challenge and method")
-    verifier = new_verifier()
-    scope = {"pkce.method": method, "pkce.challenge": verifier, "pkce.verifier": verifier}
-    try:
-        bad = await case.runtime.arranger.arrange(case.operation, scope=scope)
-    except FixtureError:
-        case.require_case(False, "no code is issued for such a method")
-    purpose = f"a challenge whose method is {method or 'absent'}"
-    await case.negative(bad, bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=await case.arrange())

@@ -1,4 +1,4 @@
-"""Binding of codes, proofs and tokens (OA-3, OA-5, OA-7, OA-9 to OA-12)."""
+"""Binding of codes, proofs and tokens (OA-5, OA-7, OA-9 to OA-12)."""
 
 from __future__ import annotations
 
@@ -27,54 +27,13 @@ from conformance.checks.support.redirect_uris import ALMOST, EQUIVALENT
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike
 from conformance.checks.support.signals import Inconclusive
-from conformance.client.dpop import Proof, ProofKey, new_verifier
+from conformance.client.dpop import Proof, ProofKey
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
-from conformance.core.errors import FixtureError
 from conformance.core.model import REFUSAL_STATUSES
 from conformance.core.outcomes import Level
-from conformance.profile.exclusions import exclusion_of
-
-
-@check("OA-3")
-async def a_plain_challenge_is_of_no_use(case: Case) -> None:
-    """A code for a plain challenge is not exchanged (RFC 7636 section 4.2).
-
-    Inconclusive where the fixture issues no such code: that is not the target's refusal. An exclusion comes first.
-    """
-    oauth_of(case)
-    await case.runtime.controls.prove(case.operation)
-    is_separate = case.runtime.fixtures.find("oauth", "plain") is not None
-    takes_method = is_separate or "{pkce.method}" in source_of_codes(case.profile)
-    takes_method &= not exclusion_of(case.profile, "fixtures.oauth.plain")
-    case.need(takes_method, "fixtures.oauth.plain", "a code source that takes {pkce.method} is needed")
-    verifier = new_verifier()
-    plain = {"pkce.method": "plain", "pkce.challenge": verifier, "pkce.verifier": verifier}
-    use = {"oauth": "plain"} if is_separate else None
-    request = await case.runtime.arranger.arrange(case.operation, scope=plain, use=use)
-    await case.negative(request, request, REFUSAL_STATUSES, "a code of a plain challenge", control=await case.arrange())
-
-
-@check("OA-3")
-async def a_code_without_a_challenge_is_of_no_use(case: Case) -> None:
-    """A code that was issued without a challenge is not exchanged, with any verifier or with none."""
-    where = oauth_of(case).code_verifier
-    await case.runtime.controls.prove(case.operation)
-    takes_both = all(f"{{pkce.{name}}}" in source_of_codes(case.profile) for name in ("challenge", "method"))
-    takes_both &= not exclusion_of(case.profile, "fixtures.oauth.plain")
-    case.require_case(takes_both, "the source of codes makes none without a challenge")
-    scope = {"pkce.method": "", "pkce.challenge": ""}
-    for is_without in (False, True):
-        try:
-            request = await case.runtime.arranger.arrange(case.operation, scope=scope)
-        except FixtureError:
-            case.require_case(False, "no code is issued without a challenge")
-        case.require_case(not is_without or (where and pointer.has(request.body, where)), "no verifier is in the body")
-        bad = request.with_body(pointer.remove(request.body, where)) if is_without else request
-        purpose = "a code without a challenge"
-        await case.negative(bad, bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=await case.arrange())
 
 
 def _replace(other: str, _value: str) -> str:

@@ -127,7 +127,7 @@ async def a_query_parameter_names_no_other_object(case: Case) -> None:
     use, known = foreign_of(case, case.operation), await case.good_answer()
     case.require_case(use, "no object of another installation is known")
     name, own_id = next(iter(known.request.path.items()))
-    id_places = [where for where, value in pointer.leaves(known.value) if value == own_id]
+    id_places = pointer.places_of(known.value, own_id)
     foreign_id = (await case.arrange(use=use)).path[name]
     case.require_case(
         id_places and is_distinctive(foreign_id), "no answer shows the id of its object, or it is a short one"

@@ -71,6 +71,11 @@ def leaves(value: JsonValue) -> list[tuple[str, JsonValue]]:
     return list(_leaves(value, ""))
 
 
+def places_of(value: JsonValue, leaf: JsonValue) -> list[str]:
+    """The pointers to every leaf that equals this one."""
+    return [where for where, found in leaves(value) if found == leaf]
+
+
 def join(*names: str | int) -> str:
     """The pointer through these members and indices."""
     return "".join("/" + str(name).replace("~", "~0").replace("/", "~1") for name in names)

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 if TYPE_CHECKING:
     from conformance.reference.dpop import Proof
@@ -61,6 +62,10 @@ class Request:
         """The only value of a header; None where it is absent or comes more than once."""
         values = self.header_values(name)
         return values[0] if len(values) == 1 else None
+
+    def parameters(self) -> dict[str, str]:
+        """The query's parameters, of each name the last one."""
+        return dict(parse_qsl(self.query.decode("latin-1"), keep_blank_values=True, errors="replace"))
 
     @property
     def url(self) -> str:

@@ -212,6 +212,6 @@ def key_in_a_header_of_one_operation(policy: Policy) -> Policy:
 )
 def key_in_the_query_of_one_operation(policy: Policy) -> Policy:
     def find(call: Call) -> str:
-        return dict(parse_qsl(call.request.query.decode("latin-1"))).get("api_key", "")
+        return call.request.parameters().get("api_key", "")
 
     return _also_by(policy, "getApiKeyIdentity", find)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from email.utils import formatdate
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from sqlalchemy import Connection, delete
 
@@ -33,10 +33,6 @@ _QUOTE = "quotePublicCartCheckout"
 _REQUEST = "requestStorefrontOrderAfterSales"
 _LONGEST_HEADER = 1_000
 _OFFSET_S = 5 * 3600
-
-
-def _query(call: Call) -> dict[str, str]:
-    return dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
 
 
 @fault(
@@ -119,7 +115,7 @@ def unknown_slug_is_empty(policy: Policy) -> Policy:
 )
 def rest_of_sort_is_ignored(policy: Policy) -> Policy:
     def look(call: Call, _db: Connection) -> Call:
-        query = _query(call)
+        query = call.request.parameters()
         if "," not in query.get("sort", ""):
             return call
         query["sort"] = query["sort"].partition(",")[0]
@@ -232,7 +228,7 @@ def last_key_of_cart(policy: Policy) -> Policy:
 def query_takes_the_place_of_the_path(policy: Policy) -> Policy:
     def look(call: Call, db: Connection) -> Call:
         name = next(iter(call.path))
-        other = _query(call).get(name)
+        other = call.request.parameters().get(name)
         if not other:
             return call
         objects.find(call, db, "cart")

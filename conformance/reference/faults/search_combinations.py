@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from sqlalchemy import Connection
 
@@ -21,13 +21,13 @@ def _with_search(policy: Policy, change: Callable[[Call, dict[str, str]], Call])
     """Each search as if this call, made of it and its parameters, had been sent."""
 
     def look(call: Call, _db: Connection) -> Call:
-        return change(call, dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True)))
+        return change(call, call.request.parameters())
 
     return before_work(policy, look, *_SEARCH)
 
 
 def _with_parameter(call: Call, name: str, value: str) -> Call:
-    parameters = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
+    parameters = call.request.parameters()
     return evolve(call, request=evolve(call.request, query=urlencode({**parameters, name: value}).encode()))
 
 
@@ -238,7 +238,7 @@ def unbounded_sort(policy: Policy) -> Policy:
 def sorted_page_by_page(policy: Policy) -> Policy:
     def wrap(original: Handler) -> Handler:
         def search(call: Call, db: Connection) -> Answer:
-            parameters = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
+            parameters = call.request.parameters()
             if "category" not in parameters or not parameters.get("sort", "").startswith("price"):
                 return original(call, db)
             answer = original(_with_parameter(call, "sort", "relevance"), db)
@@ -262,7 +262,7 @@ def single_item_lost(policy: Policy) -> Policy:
     def wrap(original: Handler) -> Handler:
         def search(call: Call, db: Connection) -> Answer:
             answer = original(call, db)
-            parameters = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
+            parameters = call.request.parameters()
             is_later = parameters.get("page") not in ("0", "1") and parameters.get("pageSize") != "1"
             if is_later and len(answer.value["data"]) == 1:
                 return evolve(answer, value={**answer.value, "data": []})

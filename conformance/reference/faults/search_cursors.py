@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from sqlalchemy import Connection
 
@@ -39,7 +39,7 @@ def _with_query(policy: Policy, change: Callable[[dict[str, str]], dict[str, str
 
     def wrap(original: Handler) -> Handler:
         def search(call: Call, db: Connection) -> Answer:
-            query = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
+            query = call.request.parameters()
             if parameter_of(policy.search) not in query:
                 return original(call, db)
             changed = urlencode(change(query)).encode()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qsl
 
 from sqlalchemy import Connection
 
@@ -20,10 +19,6 @@ Products = tuple[Product, ...]
 
 def _off(name: str, title: str, source: str) -> Callable[[Callable[[Policy], Policy]], Any]:
     return fault(name, requirement="SRCH-9", title=title, operations=(_OPERATION,), source=source)
-
-
-def _query(call: Call) -> Mapping[str, str]:
-    return dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
 
 
 def _with_orders(call: Call, change: Callable[[str, Products], Products]) -> Call:
@@ -56,7 +51,7 @@ def prices_as_texts(policy: Policy) -> Policy:
         return tuple(sorted(items, key=lambda item: (str(item.price), item.id), reverse=sort == "price_desc"))
 
     def look(call: Call, _db: Connection) -> Call | None:
-        return _with_orders(call, change) if _query(call).get("market") == "DE" else None
+        return _with_orders(call, change) if call.request.parameters().get("market") == "DE" else None
 
     return before_work(policy, look, _OPERATION)
 
@@ -67,7 +62,7 @@ def second_page_in_french(policy: Policy) -> Policy:
         return catalogue.plain_window(0 if page == 1 else page, size, requested)
 
     def look(call: Call, _db: Connection) -> None:
-        if _query(call).get("locale") == "fr-FR":
+        if call.request.parameters().get("locale") == "fr-FR":
             call.policy = with_search(call.policy, window=window)
 
     return before_work(policy, look, _OPERATION)
@@ -78,7 +73,7 @@ def second_page_in_french(policy: Policy) -> Policy:
 )
 def filter_of_first_pages(policy: Policy) -> Policy:
     def look(call: Call, _db: Connection) -> None:
-        if _query(call).get("page", "1") not in ("1", "2"):
+        if call.request.parameters().get("page", "1") not in ("1", "2"):
             call.policy = with_search(call.policy, filters=("category",))
 
     return before_work(policy, look, _OPERATION)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qsl
 
 from sqlalchemy import Connection
 
@@ -24,10 +23,6 @@ def _off(
     return fault(name, requirement=requirement, title=title, operations=(_OPERATION,), source=source)
 
 
-def _query(call: Call) -> Mapping[str, str]:
-    return dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
-
-
 def _with_filters(call: Call, suits: Callable[[Product], bool], *filters: str) -> Call:
     """With the products that suit alone, and these filters."""
     stock = call.policy.search.stock
@@ -39,7 +34,7 @@ def _with_filters(call: Call, suits: Callable[[Product], bool], *filters: str) -
 @_off("F724", "the beginning of a category finds its products", "a prefix query in place of a term")
 def category_by_prefix(policy: Policy) -> Policy:
     def look(call: Call, _db: Connection) -> Call | None:
-        category = _query(call).get("category")
+        category = call.request.parameters().get("category")
         if not category:
             return None
         return _with_filters(call, lambda item: item.category.startswith(category), "merchant")
@@ -50,7 +45,7 @@ def category_by_prefix(policy: Policy) -> Policy:
 @_off("F725", "a percent sign in a merchant stands for any text", "LIKE with a value that is not escaped")
 def merchant_by_pattern(policy: Policy) -> Policy:
     def look(call: Call, _db: Connection) -> Call | None:
-        merchant = _query(call).get("merchant", "")
+        merchant = call.request.parameters().get("merchant", "")
         if "%" not in merchant:
             return None
         pattern = ".*".join(re.escape(part) for part in merchant.split("%"))
@@ -62,7 +57,7 @@ def merchant_by_pattern(policy: Policy) -> Policy:
 @_off("F726", "a search in a store without products answered 404", "a store that is looked up in the index")
 def search_in_empty_store(policy: Policy) -> Policy:
     def look(call: Call, _db: Connection) -> None:
-        if _query(call).get("merchant") == catalogue.EMPTY_MERCHANT:
+        if call.request.parameters().get("merchant") == catalogue.EMPTY_MERCHANT:
             raise Refusal("not_found", "There is no such store.")
 
     return before_work(policy, look, _OPERATION)
@@ -71,7 +66,7 @@ def search_in_empty_store(policy: Policy) -> Policy:
 @_off("F727", "an unknown parameter limit cuts a page", "middleware for paging that reads a parameter of its own")
 def limit_cuts(policy: Policy) -> Policy:
     def shape(call: Call, answer: Answer) -> Answer:
-        limit = _query(call).get("limit", "")
+        limit = call.request.parameters().get("limit", "")
         if answer.status != 200 or not limit.isdigit():
             return answer
         return evolve(answer, value={**answer.value, "data": answer.value["data"][: int(limit)]})
@@ -119,7 +114,7 @@ def raw_locale(policy: Policy) -> Policy:
 @_off("F968", "sort=constructor gives 500", "a table of JavaScript that is an object, with what it inherits")
 def sort_of_prototype_crashes(policy: Policy) -> Policy:
     def look(call: Call, _db: Connection) -> None:
-        if _query(call).get("sort") in ("constructor", "__proto__", "toString"):
+        if call.request.parameters().get("sort") in ("constructor", "__proto__", "toString"):
             raise Refusal("internal", "The request could not be carried out.")
 
     return before_work(policy, look, _OPERATION)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 from sqlalchemy import Connection
 
@@ -215,7 +215,7 @@ def _with_other_search(policy: Policy, is_meant: Callable[[Mapping[str, str]], b
     other = with_search(policy, **changes)
 
     def look(call: Call, _db: Connection) -> Call:
-        query = dict(parse_qsl(call.request.query.decode("latin-1"), errors="replace"))
+        query = call.request.parameters()
         return replace(call, policy=other) if is_meant(query) else call
 
     return before_work(policy, look, _SEARCH)

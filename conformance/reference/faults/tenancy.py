@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from urllib.parse import parse_qsl
 
 from sqlalchemy import Connection, or_, select
 
@@ -222,7 +221,7 @@ def lower_case_scheme(policy: Policy) -> Policy:
 )
 def installation_by_query(policy: Policy) -> Policy:
     def look(call: Call, _db: Connection) -> Call:
-        query = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
+        query = call.request.parameters()
         name = query.get("installationId", "")
         if call.caller is not None and name.startswith("inst_"):
             call.caller = replace(call.caller, installation=name[5:])

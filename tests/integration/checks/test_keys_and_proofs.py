@@ -23,7 +23,8 @@ from conformance.checks.check_dpop import (
 from conformance.checks.check_generated import keys_that_differ_are_different_calls
 from conformance.checks.check_idempotency_isolation import every_well_formed_key_is_accepted
 from conformance.checks.check_oauth import _DEFECTIVE_VERIFIERS
-from conformance.checks.check_oauth_binding import a_plain_challenge_is_of_no_use, a_proof_is_used_once
+from conformance.checks.check_oauth_binding import a_proof_is_used_once
+from conformance.checks.check_oauth_challenges import a_plain_challenge_is_of_no_use
 from conformance.checks.check_oauth_lifetimes import a_code_ends_when_stated
 from conformance.checks.check_proof_reuse import a_used_proof_is_remembered, a_used_proof_is_treated_as_stated
 from conformance.checks.support import certainty
