@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
-from conformance.checks.support.browser_headers import as_browser, call_of_a_browser, with_headers
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import expect_survival
-from conformance.client.request import new_key
-
-_PARAMETERS: Final = {
-    "limit": "abc",
-    "offset": "-1",
-    "cursor": "%00",
-    "since": "yesterday",
-    "fields": "a,,b[]",
-    "order": "'",
-    "filter[x]": "1",
-}
-"""None is declared by an operation of the interface."""
+from conformance.checks.support.unusual_calls import as_browser, unusual_call, with_headers, with_parameters_of_others
 
 
 @check("STA-2")
 async def the_headers_of_a_browser_prevent_no_success(case: Case) -> None:
     """A good request that prefers HTML, another language and a minimal answer is answered 200 nevertheless."""
-    idempotency = case.profile.idempotency if case.operation.idempotent else None
-    answer = None if idempotency is None else await call_of_a_browser(case, partial(new_key, idempotency))
-    if answer is None or not answer.ok:
-        request = await case.arrange()
-        answer = await case.send_with_retry(as_browser(request), "the headers of a browser", request)
+    if await unusual_call(case):
+        return
+    request = await case.arrange()
+    answer = await case.send_with_retry(as_browser(request), "the headers of a browser", request)
     if not answer.ok:
         control = await case.control(await case.arrange())
         message = "with the headers of a browser a good request was not answered 200"
@@ -122,8 +108,10 @@ async def parameters_of_other_interfaces_are_survived(case: Case) -> None:
 
     So does a read that names the media type of a body which it has not.
     """
+    if await unusual_call(case):
+        return
     request = await case.arrange()
-    odd = request.with_query(**_PARAMETERS).with_header("Content-Type", "application/json")
+    odd = with_parameters_of_others(request)
     answer = await case.send_with_retry(odd, "undeclared parameters", request)
     expect_survival(case, "undeclared parameters", answer, oversize=False)
 

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from conformance.client.request import Request
 
+JSON_TYPE: Final = "application/json"
+IN_CAPITALS: Final = "Application/JSON"
 SUBTYPE: Final = "vnd.conformance.v1"
 
 
