@@ -239,6 +239,22 @@ async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
         raise
 
 
+@check("IDEM-3", on=("quotePublicCart", "updateInstallationWebhook"))
+async def a_second_call_on_its_resource_needs_a_key_too(case: Case) -> None:
+    """Without a key an operation is not answered 200 either where it was carried out on that resource before."""
+    idempotency = case.profile.idempotency
+    case.need(idempotency, "idempotency", "the key's carrier is needed")
+    assert idempotency is not None
+    case.require_applicable(idempotency.missing_key != "accepted", "the profile says that a missing key is accepted")
+    first = await case.good_answer()
+    bad = first.request.with_key(None)
+    answer = await case.send_with_retry(bad, "no key, on the resource of a good call", first.request)
+    if answer.ok:
+        level = Level.DECLARED if idempotency.missing_key == "refused" else None
+        message = "a second call on its resource needed no key"
+        raise case.violation(message, first, answer, expected="400", level=level)
+
+
 @check("IDEM-5")
 async def a_key_on_another_resource_is_another_call(case: Case) -> None:
     """A key used with one path id does not replay its answer for another."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import jsonschema_rs
 
@@ -133,6 +134,12 @@ def _outer_space(value: Any) -> Any:
     return f"{value} " if isinstance(value, str) and not {":", "@"} & {*value} else value
 
 
+def _final_slash(value: Any) -> Any:
+    """A URL with a slash behind its path, which is another path (RFC 3986, section 6.2.4)."""
+    is_url = isinstance(value, str) and value.startswith("http") and not {"?", "#"} & {*value}
+    return f"{value}/" if is_url and urlsplit(value).path.strip("/") else value
+
+
 def _further_object(value: Any) -> Any:
     """With another object like the last one, in which an integer differs."""
     if not isinstance(value, list) or not value or not isinstance(value[-1], dict):
@@ -157,13 +164,14 @@ _CHANGES: Final[Mapping[str, Alter]] = {
     "further-object": _further_object,
     "joined-list": _join,
     "outer-space": _outer_space,
+    "final-slash": _final_slash,
 }
 
 
 def _changes(_: Profile, operation: Operation) -> Mapping[str, Alter]:
-    """One operation has all of them; texts are trimmed for all of them at once."""
+    """One operation has all of them; texts are trimmed, and URLs normalized, for all of them at once."""
     is_first = operation.id == "createInstallationWebhook"
-    return {name: alter for name, alter in _CHANGES.items() if is_first or alter is not _outer_space}
+    return {name: alter for name, alter in _CHANGES.items() if is_first or alter not in (_outer_space, _final_slash)}
 
 
 @check("IDEM-4", on=_SHOWING, cases=_changes, rests_on=PLAIN_REPLAY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import fixed_places, is_against_schema, schema_of
@@ -22,7 +22,9 @@ from conformance.checks.support.replays import (
 from conformance.checks.support.schema_bounds import least_values
 from conformance.checks.support.transitions import declared_transitions, into_conflict
 from conformance.checks.support.unknown_ids import unknown_id_like
+from conformance.checks.support.unusual_calls import with_headers
 from conformance.client.request import Request
+from conformance.core import json_pointer as pointer
 
 _ATTEMPTS = 2
 _DUPLICATES = 4
@@ -45,6 +47,23 @@ async def _large_bodies(case: Case, request: Request) -> AsyncIterator[Any]:
 
 
 Bodies = Callable[[Case, Request], AsyncIterator[Any]]
+
+
+_LANGUAGE: Final = {"Accept-Language": "fr-FR,fr;q=0.9,de;q=0.5"}
+
+
+@check("IDEM-1", on="createInstallationWebhook", rests_on=PLAIN_REPLAY)
+async def a_repeat_in_another_language_is_no_new_call(case: Case) -> None:
+    """A repeat that prefers another language creates nothing: texts of its answer may be in that language, no id is."""
+    where = case.profile.webhooks.id
+    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    first = await case.first_call()
+    case.require_case(pointer.has(first.value, where), f"the answer has no {where}")
+    repeat = await replay(case, with_headers(first.request, _LANGUAGE))
+    is_shown = repeat.ok and pointer.has(repeat.value, where)
+    if is_shown and pointer.get(repeat.value, where) != pointer.get(first.value, where):
+        message = "a repeat that prefers another language was carried out again"
+        raise case.violation(message, first, repeat, expected="the same id")
 
 
 @check("IDEM-1", on="idempotent body", cases={"least": _least_bodies, "large": _large_bodies}, rests_on=PLAIN_REPLAY)

@@ -141,7 +141,7 @@ async def a_query_parameter_names_no_other_object(case: Case) -> None:
         raise case.violation(message, known, answer, expected="the object of the path")
 
 
-@check("TEN-1", on="getStorefrontOrderAfterSalesEligibility")
+@check("TEN-1", on=("getStorefrontOrderAfterSalesEligibility", "getStorefrontOrderCancellationEligibility"))
 async def an_order_that_a_checkout_made_is_out_of_reach(case: Case) -> None:
     """An order that the answer to a checkout names, which its owner can read, is not shown to another installation.
 

@@ -227,6 +227,11 @@ async def _expect_lasting_conflict(case: Case, request: Request, transition: Tra
     In one case of each operation it comes some time later: a state may be known for a moment only, as by a cache. A
     resource that ends by its age is refused then as well.
     """
+    if request.key is not None:  # without one, an equal call may be taken for a retry of an earlier one
+        same = await case.send(request, f"the same call again in the state {transition.fixture}")
+        if same.ok:
+            message = "a conflict with the state was lifted by a repeat under the same key"
+            raise case.violation(message, first, same, expected=str(transition.status))
     if _is_tried_later(case, transition):
         await asyncio.sleep(max(0.0, first.at + LATER_S - case.runtime.sender.elapsed_s))
     repeat = await another_call(case, request)

@@ -124,7 +124,7 @@ def rest_of_sort_is_ignored(policy: Policy) -> Policy:
     return before_work(policy, look, _SEARCH)
 
 
-def _with_texts(policy: Policy, change: Callable[[str], str]) -> Policy:
+def with_texts(policy: Policy, change: Callable[[str], str]) -> Policy:
     """Payloads are compared with their texts changed so."""
 
     def apply(value: Any) -> Any:
@@ -151,7 +151,7 @@ def _without_accents(text: str) -> str:
     source="MySQL's collation utf8mb4_general_ci",
 )
 def accents_are_ignored(policy: Policy) -> Policy:
-    return _with_texts(policy, _without_accents)
+    return with_texts(policy, _without_accents)
 
 
 @fault(
@@ -161,7 +161,7 @@ def accents_are_ignored(policy: Policy) -> Policy:
     source="Java's String.getBytes of US-ASCII",
 )
 def other_letters_are_question_marks(policy: Policy) -> Policy:
-    return _with_texts(policy, lambda text: text.encode("ascii", "replace").decode())
+    return with_texts(policy, lambda text: text.encode("ascii", "replace").decode())
 
 
 @fault(
