@@ -29,6 +29,7 @@ from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
+from conformance.profile.behavior import Idempotency
 from conformance.profile.model import Profile
 
 _OTHER_KEYS = 12
@@ -206,16 +207,22 @@ def _without_key(request: Request, empty: bool) -> Request:
     return request.with_key("" if empty else None)
 
 
+def _need_keys(case: Case) -> Idempotency:
+    """What is stated of keys, where a call without one is not accepted."""
+    idempotency = case.profile.idempotency
+    case.need(idempotency, "idempotency", "the key's carrier is needed")
+    assert idempotency is not None
+    case.require_applicable(idempotency.missing_key != "accepted", "the profile says that a missing key is accepted")
+    return idempotency
+
+
 @check("IDEM-3", cases={"absent": False, "empty": True})
 async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
     """An idempotent operation refuses a call without a key, where the profile says that it does.
 
     An empty one is a warning where it may be a key as well, since any text is one.
     """
-    idempotency = case.profile.idempotency
-    case.need(idempotency, "idempotency", "the key's carrier is needed")
-    assert idempotency is not None
-    case.require_applicable(idempotency.missing_key != "accepted", "the profile says that a missing key is accepted")
+    idempotency = _need_keys(case)
     is_key = empty and idempotency.format == "any" and idempotency.written != "{key}"
     case.require_case(not is_key, f"{idempotency.write('')} is a key of any format")
     may_be_empty = idempotency.format in ("", "any") or (
@@ -242,10 +249,7 @@ async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
 @check("IDEM-3", on=("quotePublicCart", "updateInstallationWebhook"))
 async def a_second_call_on_its_resource_needs_a_key_too(case: Case) -> None:
     """Without a key an operation is not answered 200 either where it was carried out on that resource before."""
-    idempotency = case.profile.idempotency
-    case.need(idempotency, "idempotency", "the key's carrier is needed")
-    assert idempotency is not None
-    case.require_applicable(idempotency.missing_key != "accepted", "the profile says that a missing key is accepted")
+    idempotency = _need_keys(case)
     first = await case.good_answer()
     bad = first.request.with_key(None)
     answer = await case.send_with_retry(bad, "no key, on the resource of a good call", first.request)
