@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -12,6 +11,7 @@ from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, cred
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import Oracle, read_change
+from conformance.checks.support.key_forms import MakeKey, forms_of_keys
 from conformance.checks.support.oauth_exchange import oauth_of, proof_of
 from conformance.checks.support.other_installations import other_key
 from conformance.checks.support.registry import check
@@ -170,25 +170,14 @@ async def a_known_key_is_no_credential(case: Case, refusal_case: tuple[Refuse, i
     raise case.violation("a known key was answered without a good credential", first, repeat, expected=str(expected))
 
 
-def _well_formed(profile: Profile, operation: Operation) -> Mapping[str, tuple[Callable[[], str] | None, bool]]:
-    """What makes a key of each form, and whether the call with it is shared with another check, as that of one is."""
-    forms = _forms_of_keys(profile)
+def _well_formed(profile: Profile, operation: Operation) -> Mapping[str, tuple[MakeKey | None, bool]]:
+    """What makes a key of each form, and whether other checks share the call with it, as they do with the first one."""
+    forms = forms_of_keys(profile)
     return {name: (make, number == 0) for number, (name, make) in enumerate(forms.items())}
 
 
-def _forms_of_keys(profile: Profile) -> Mapping[str, Callable[[], str] | None]:
-    idempotency = profile.idempotency
-    if idempotency is None or not idempotency.format:
-        return {"": None}
-    if idempotency.format == "uuid":
-        return {"version-4": lambda: str(uuid.uuid4()), "version-1": lambda: str(uuid.uuid1())}
-    if idempotency.format == "any":
-        return {"short": lambda: uuid.uuid4().hex[:10], "long": lambda: uuid.uuid4().hex * 2}
-    return {f"sample-{number}": lambda: new_key(idempotency) for number in range(1, 4)}
-
-
 @check("IDEM-10", cases=_well_formed)
-async def every_well_formed_key_is_accepted(case: Case, form: tuple[Callable[[], str] | None, bool]) -> None:
+async def every_well_formed_key_is_accepted(case: Case, form: tuple[MakeKey | None, bool]) -> None:
     """A key in the declared format is accepted; the answer to another format is recorded."""
     make, is_shared = form
     case.need(make, "idempotency.format", "the key's format is needed")
@@ -196,7 +185,7 @@ async def every_well_formed_key_is_accepted(case: Case, form: tuple[Callable[[],
     key, idempotency = make(), case.profile.idempotency
     assert idempotency is not None
     case.require_case(is_well_formed(idempotency, key), "no key of the stated pattern could be made")
-    if not (is_shared and await unusual_call(case, make)):
+    if not (is_shared and await unusual_call(case)):
         await _expect_accepted(case, idempotency, key, make)
     is_recorded = idempotency.format != "any" and not idempotency.other_format  # IDEM-13 judges it where it is stated
     if other := malformed_key(idempotency) if is_recorded else "":
@@ -204,7 +193,7 @@ async def every_well_formed_key_is_accepted(case: Case, form: tuple[Callable[[],
         case.note(f"a key of another format is answered {odd.summary}")
 
 
-async def _expect_accepted(case: Case, idempotency: Idempotency, key: str, make: Callable[[], str]) -> None:
+async def _expect_accepted(case: Case, idempotency: Idempotency, key: str, make: MakeKey) -> None:
     answer = await case.send((await case.arrange()).with_key(key), "a well-formed key")
     if answer.ok:
         return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.key_forms import forms_of_keys
 from conformance.checks.support.media_types import IN_CAPITALS, JSON_TYPE, with_media_type
 from conformance.client.request import Request, new_key
 from conformance.client.response import Answer
@@ -52,11 +53,11 @@ def with_headers(request: Request, headers: Mapping[str, str]) -> Request:
     return replace(request, headers=(*others, *headers.items()))
 
 
-async def unusual_call(case: Case, make_key: Callable[[], str] | None = None) -> Answer | None:
+async def unusual_call(case: Case) -> Answer | None:
     """The answer to a good request that is unusual in each way that is no reason to refuse it, sent once an operation.
 
-    It has the headers of a browser, a new key, a media type in capitals, and a read has undeclared parameters. Where it
-    is not 200, each check sends what it asks about alone. None where the key's carrier is not known.
+    It has the headers of a browser, a key of the first form, a media type in capitals, and a read has undeclared
+    parameters. None where it is not 200, or the key's carrier is not known: each check then sends its own part alone.
     """
     idempotency = case.profile.idempotency if case.operation.idempotent else None
     if case.operation.idempotent and idempotency is None:
@@ -65,6 +66,7 @@ async def unusual_call(case: Case, make_key: Callable[[], str] | None = None) ->
     async def send() -> Answer:
         request = as_browser(await case.arrange())
         if idempotency is not None:
+            make_key = next(iter(forms_of_keys(case.profile).values()))
             request = request.with_key(make_key() if make_key else new_key(idempotency))
         if case.operation.has_body and JSON_TYPE in case.profile.bodies.media_types:
             request = with_media_type(request, IN_CAPITALS)

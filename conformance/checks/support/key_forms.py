@@ -1,0 +1,23 @@
+"""The forms that idempotency keys of a stated format have."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+
+from conformance.client.request import new_key
+from conformance.profile.model import Profile
+
+MakeKey = Callable[[], str]
+
+
+def forms_of_keys(profile: Profile) -> Mapping[str, MakeKey | None]:
+    """What makes a new key of each form; None where the profile states no format."""
+    idempotency = profile.idempotency
+    if idempotency is None or not idempotency.format:
+        return {"": None}
+    if idempotency.format == "uuid":
+        return {"version-4": lambda: str(uuid.uuid4()), "version-1": lambda: str(uuid.uuid1())}
+    if idempotency.format == "any":
+        return {"short": lambda: uuid.uuid4().hex[:10], "long": lambda: uuid.uuid4().hex * 2}
+    return {f"sample-{number}": lambda: new_key(idempotency) for number in range(1, 4)}
