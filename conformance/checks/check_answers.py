@@ -1,4 +1,4 @@
-"""Unusual answers: empty resources, accents, and statuses that distinguish defects (ENV-1 to ENV-3, ERR-3, PUB-3)."""
+"""Unusual answers: empty resources, accents, and statuses that distinguish defects (ENV-1 to ENV-3, ERR-3, PUB-3, STA-1)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from conformance.checks.support.authorization import credentials_without_scope
 from conformance.checks.support.case import Case
 from conformance.checks.support.fixture_states import states_in_path
+from conformance.checks.support.ids_of_answers import possible_ids
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import free_leaves
 from conformance.checks.support.sibling_operations import refused_by_one_operation
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.survival import expect_survival
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -158,3 +160,20 @@ async def defects_of_different_rows_have_different_statuses(case: Case) -> None:
         *answers,
         expected=f"one status for each of: {join_values(defective)}",
     )
+
+
+@check("STA-1", on=("getStorefrontOrderAfterSalesEligibility", "getStorefrontOrderCancellationEligibility"))
+async def an_order_that_a_checkout_made_is_read(case: Case) -> None:
+    """The read of what the answer to a checkout names gets a declared status: an order of the run, not of a fixture.
+
+    Which text of the answer is an order's id is not stated: what is none is not found.
+    """
+    checkout = await case.good_answer(case.contract.operations["checkoutPublicCart"])
+    known_read = await case.arrange()
+    name, texts = case.operation.path_parameters[0], possible_ids(checkout)
+    case.require_case(texts, "the answer to a checkout has no text that may be an id")
+    for text in texts:
+        answer = await case.send(known_read.with_path(**{name: text}), "an id that the answer to a checkout may name")
+        expect_survival(case, "the read of an order that a checkout made", answer, oversize=False)
+        if answer.ok:
+            return
