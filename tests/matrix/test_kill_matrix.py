@@ -34,6 +34,8 @@ EVERY_SCRIPT = "a_text_of_any_script_is_replayed"
 EVIDENCE = msgspec.json.decode(EVIDENCE_FILE.read_bytes(), type=EvidenceFile)
 VARIANTS = ("D01", "D04", "D11", "D17")
 """Those that differ most; `conformance faults --all` takes all of them, and `.ci/run` runs it."""
+SHORT_WINDOW = "F599"
+"""A limit whose window is 50 ms: a machine that is busy for longer than that sends no burst within it."""
 
 
 def _few_finders(fault: Fault) -> Collection[str]:
@@ -61,9 +63,10 @@ def test_a_fault_is_killed_by_the_requirement_that_it_violates(
 ) -> None:
     """One seeded defect, its requirement red, and nothing broken in the suite itself.
 
-    A lost update shows where one call begins while another one is between its read and its write: three runs at most.
+    A lost update shows where one call begins while another one is between its read and its write, and a short window
+    where a burst is shorter: three runs at most.
     """
-    for number in range(3 if resolve(fault.id).overlap else 1):
+    for number in range(3 if resolve(fault.id).overlap or fault.id == SHORT_WINDOW else 1):
         options = reference_options(
             served.base_url, served.control_url, fault.id, bundled_profiles() / "reference.toml", tmp_path / str(number)
         )
