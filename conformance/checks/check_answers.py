@@ -1,4 +1,4 @@
-"""Unusual answers: empty resources, accents, new orders, and statuses of defects (ENV-1 to ENV-3, ERR-3, PUB-3, STA-1)."""
+"""Unusual answers: empty resources, accents, new orders, defects of two rows (ENV-1 to ENV-3, ERR-3, PUB-3, STA-1)."""
 
 from __future__ import annotations
 
