@@ -107,7 +107,18 @@ def reduce_facts(document: Document, facts: int, options: RunOptions) -> Documen
     for path in paths:  # in the document's order: a fact comes after those that it refers to
         if path in sample and _is_valid(_select_paths(document, [*kept_paths, path]), options):
             kept_paths.append(path)
-    return _select_paths(document, kept_paths)
+    return _select_paths(document, [path for path in kept_paths if path not in _false_names(document, kept_paths)])
+
+
+def _false_names(document: Document, paths: list[FactPath]) -> set[FactPath]:
+    """The names of the home installation where that of the first key is left out: they would name another one."""
+    credentials = document.get("credentials", {})
+    keys = [path[1] for path in paths if path[0] == "credentials" and len(path) == 2]
+    active = [name for name in keys if credentials[name].get("status", "active") == "active"]
+    if not active or ("credentials", active[0], "installation") in paths:
+        return set()
+    home = credentials[active[0]].get("installation")
+    return {("credentials", name, "installation") for name in keys if credentials[name].get("installation") == home}
 
 
 def _paths(path: FactPath, value: Any) -> Iterator[FactPath]:

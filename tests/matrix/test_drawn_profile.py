@@ -14,6 +14,7 @@ from conformance.engine.in_process import document_profile, merge_patch
 from conformance.journal.lines import CheckConcluded
 from conformance.judge.assemble import assemble
 from conformance.profile.exclusions import exclusion_of
+from conformance.profile.installations import is_foreign
 from conformance.reference.random_targets.choices import RandomTarget, target_from
 from conformance.reference.random_targets.legitimate_values import ALL_FACTS, CHOICES
 from conformance.reference.random_targets.profile_writer import profile_of
@@ -88,6 +89,16 @@ def test_a_small_profile_states_no_limit_that_it_does_not_set(facts: int) -> Non
     """The reference has its small limit only after `rate_limit.prepare`: without it the fact would be false."""
     rate_limit = reduce_facts(DOCUMENT, facts, OPTIONS).get("rate_limit", {})
     assert "prepare" in rate_limit or not {"limit", "window_s"} & set(rate_limit)
+
+
+@pytest.mark.parametrize("facts", range(20, 121, 5))
+def test_a_small_profile_calls_no_key_of_the_home_foreign(facts: int) -> None:
+    """Where the first key's installation is left out, a name on another key is that of another installation."""
+    document = reduce_facts(DOCUMENT, facts, OPTIONS)
+    profile = document_profile(OPTIONS, document)
+    names = {name: DOCUMENT["credentials"][name]["installation"] for name in profile.credentials}
+    home = next((names[name] for name, key in profile.credentials.items() if key.active), "")
+    assert not [name for name, key in profile.credentials.items() if is_foreign(profile, key) and names[name] == home]
 
 
 def _run(outcome: Outcome) -> Run:
