@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from conformance.checks.support.context import Runtime, Settings
+from conformance.checks.support.signals import OBSTACLES, Signal
 from conformance.client.created_resources import CreatedResources
 from conformance.client.fixtures import Fixtures, Members
 from conformance.client.limit_watch import LimitWatch
 from conformance.client.recorder import Recorder
 from conformance.client.redaction.learn import Guard
 from conformance.client.request_builder import Arranger
+from conformance.client.send_errors import BudgetExhausted
 from conformance.client.sender import Sender
-from conformance.core.errors import FixtureError
+from conformance.core.errors import ConformanceError, FixtureError
 from conformance.core.model import Exchange
 from conformance.journal.lines import FixtureSpent
 from conformance.judge.invariants import Invariants
@@ -25,6 +28,9 @@ from conformance.judge.validators import Validators
 
 if TYPE_CHECKING:
     from conformance.client.transport import Transport
+
+_ENDINGS: Final = (ConformanceError, Signal, BudgetExhausted, *OBSTACLES)
+"""What ends a check, or a run, and is reported with it."""
 
 
 def load_sender() -> None:
@@ -37,6 +43,16 @@ def load_sender() -> None:
         import_module(name)
 
 
+def ignore_endings(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """An exception handler of the loop: logs the exception of an abandoned task, unless it is one that ends a check.
+
+    Checks share tasks (a proven control, walks). When a deadline cancels all checks that wait for one, its exception is
+    not retrieved, and asyncio would print a traceback.
+    """
+    if not isinstance(context.get("exception"), _ENDINGS):
+        loop.default_exception_handler(context)
+
+
 def _ignore_exchange(_: Exchange) -> None:
     """The default `on_exchange`: does nothing, since the recorder writes the journal."""
 
@@ -46,6 +62,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
     """Opens what sends, with the profile's proxy, rate, budget and redaction. Closes every connection at the end."""
     from conformance.client.transport import Transport
 
+    asyncio.get_running_loop().set_exception_handler(ignore_endings)
     profile = settings.profile
     validators = Validators(profile.schemas)
     ledger = CreatedResources(profile, settings.journal, settings.secrets)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ from conformance.client.recorder import redact_exchange
 from conformance.client.redaction.learn import secrets_of
 from conformance.contract import Contract, load_contract
 from conformance.core.defaults import CONCURRENCY, DEEP_EXAMPLES, EXAMPLES
-from conformance.core.errors import ConformanceError, JournalError, Unreachable
+from conformance.core.errors import JournalError, Unreachable
 from conformance.core.model import Result, Run
 from conformance.core.run_options import RunOptions
 from conformance.engine import check_runner as runner
@@ -281,7 +280,6 @@ class Session:
 
         @contextlib.asynccontextmanager
         async def open_runtime() -> Any:
-            asyncio.get_running_loop().set_exception_handler(_ignore_reported_error)
             async with open_context(settings) as runtime:
                 self._runtime = runtime
                 yield runtime
@@ -382,12 +380,6 @@ class Session:
                     fixtures=dict(self._runtime.fixtures.issue_counts) if self._runtime else {},
                 )
             )
-
-
-def _ignore_reported_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Ignores a ConformanceError of an abandoned task: the thread that waited has reported it."""
-    if not isinstance(context.get("exception"), ConformanceError):
-        loop.default_exception_handler(context)
 
 
 def _load_profile_of(options: RunOptions) -> Profile:
