@@ -56,8 +56,6 @@ async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
     def longer(request: Request) -> Mapping[str, str]:
         return {name: f"{value}zz" for name, value in request.path.items() if not _may_be_read_in_part(value)}
 
-    is_judged = longer(await case.arrange())
-    case.require_case(is_judged, "every id is a number, or base64, and a longer one may be read as the same")
     await _refusal(case, longer, _allowed_statuses(case, False), "an id with a suffix")
 
 
@@ -86,7 +84,6 @@ async def the_beginning_of_an_id_names_nothing(case: Case) -> None:
         beginnings = {name: value[:-_CUT] for name, value in request.path.items() if not _may_be_read_in_part(value)}
         return {name: value for name, value in beginnings.items() if is_distinctive(value)}
 
-    case.require_case(shorter(await case.arrange()), "every id is short, or a number, or base64")
     await _refusal(case, shorter, _allowed_statuses(case, False), "the beginning of an id")
 
 
@@ -166,16 +163,23 @@ async def _refusal(
 ) -> Answer:
     """The refusal of the good request with other path values, after which that is still good.
 
-    `change` takes the request itself: the ticket of another session is a second defect. A ticket may end where it is
-    presented to another session: then the good one of another session is the control.
+    `change` takes the request itself: the ticket of another session is a second defect. The case does not exist where it
+    changes nothing; ids of one kind may be numbers and others, so that each request is looked at. A ticket may end where
+    it is presented to another session: then the good one of another session is the control.
     """
+
+    def with_other_id(good: Request) -> Request:
+        path = change(good)
+        case.require_case(path, f"the id is short, a number, or base64: {purpose} may be another one, or read as this one")
+        return good.with_path(**path)
+
     try:
-        return await case.shared_negative(lambda good: good.with_path(**change(good)), allowed, purpose)
+        return await case.shared_negative(with_other_id, allowed, purpose)
     except Inconclusive as doubt:
         if case.operation.auth != "none" or doubt.cause != f"control:{case.operation.id}":
             raise
     good, control = await case.arrange(), await case.arrange()
-    bad = good.with_path(**change(good))
+    bad = with_other_id(good)
     answer = await case.refusal(bad, allowed, purpose, control=control)
     await case.control(control, "the good ticket of another session")
     case.note("a ticket ends where it is presented to another session")

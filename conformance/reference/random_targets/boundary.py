@@ -132,6 +132,9 @@ ID_FORMATS: Mapping[str, IdFormat] = {
     ),
     "reserved": IdFormat(lambda kind, digits, _: f"{kind}&id=100%?#{digits}", f"KIND&id=100%[?]#{_HEX}"),
     "digits": IdFormat(lambda _kind, digits, _number: f"{int(digits, 16):025d}", "[0-9]{25}"),
+    "mixed": IdFormat(
+        lambda _kind, digits, number: digits if number % 2 else f"{int(digits, 16):025d}", f"({_HEX}|[0-9]{{25}})"
+    ),
     "sequence": IdFormat(lambda _kind, _digits, number: str(number), "[0-9]{1,12}"),
     "number": IdFormat(lambda _kind, _digits, number: number, "[0-9]{1,12}"),
 }

@@ -79,6 +79,7 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
         "base64",
         "reserved",
         "digits",
+        "mixed",
         "sequence",
         "number",
     ),

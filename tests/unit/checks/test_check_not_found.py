@@ -9,13 +9,18 @@ from urllib.parse import unquote
 import pytest
 
 from conformance.checks.check_hostile import an_encoded_slash_is_no_path_separator
-from conformance.checks.check_not_found import a_pattern_that_fits_an_id_names_nothing
+from conformance.checks.check_not_found import (
+    a_pattern_that_fits_an_id_names_nothing,
+    an_id_with_more_behind_it_is_answered_404,
+    the_beginning_of_an_id_names_nothing,
+)
 from conformance.core.outcomes import Outcome
 from conformance.profile.model import Credential, SecretSource
-from conformance.profile.resources import OperationFacts
+from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT
 
 ORDER = CONTRACT.operations["getStorefrontOrderCancellationEligibility"]
+CHECKOUT = CONTRACT.operations["checkoutPublicCart"]
 QUOTE = CONTRACT.operations["quotePublicCartCheckout"]
 ID = "ab12cd34ef"
 
@@ -23,7 +28,8 @@ ID = "ab12cd34ef"
 def facts(operation: Any, name: str) -> dict[str, Any]:
     path = {operation.path_parameters[0]: name}
     key = Credential("full", SecretSource(env="X"), frozenset({operation.scope}))
-    return {"operations": {operation.id: OperationFacts(path=path)}, "credentials": {"full": key}}
+    body = None if operation.is_read else {"note": "x"}
+    return {"operations": {operation.id: OperationFacts(body=body, path=path)}, "credentials": {"full": key}}
 
 
 @pytest.mark.parametrize("operation", [ORDER, QUOTE], ids=["underscores", "percent sign"])
@@ -53,6 +59,25 @@ def test_a_wildcard_in_an_id_stands_for_itself(
 
     result, _ = judged(script, a_pattern_that_fits_an_id_names_nothing, operation, **facts(operation, name))
     assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize("is_number_first", [True, False])
+@pytest.mark.parametrize("change", [an_id_with_more_behind_it_is_answered_404, the_beginning_of_an_id_names_nothing])
+def test_an_id_is_changed_only_where_the_id_of_that_request_allows_it(
+    judged: Any, answer: Any, change: Any, *, is_number_first: bool
+) -> None:
+    """Ids of one kind may be numbers and others; a request with an unchanged id is good."""
+    ids = [f"{n:08d}" if n % 2 == is_number_first else f"ab12cd{n:02d}" for n in range(1, 40)]
+
+    def script(arrived: Any) -> bytes:
+        is_known = unquote(arrived.target.split("/")[-2]) in ids
+        return bytes(answer(200 if is_known else 404, {"data": {}} if is_known else {"error": "no"}))
+
+    carts = {"cart": {"open": Fixture("cart", "open", values=tuple({"id": name} for name in ids))}}
+    stated = facts(CHECKOUT, "{cart.id}") | {"fixtures": carts}
+    result, target = judged(script, change, CHECKOUT, **stated)
+    assert result.outcome in (Outcome.PASSED, Outcome.INAPPLICABLE), result
+    assert result.outcome is Outcome.PASSED or all(unquote(a.target.split("/")[-2]) in ids for a in target.arrived)
 
 
 @pytest.mark.parametrize(("status", "outcome"), [(200, Outcome.WARNED), (404, Outcome.PASSED), (400, Outcome.PASSED)])
