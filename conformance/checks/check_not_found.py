@@ -163,14 +163,16 @@ async def _refusal(
 ) -> Answer:
     """The refusal of the good request with other path values, after which that is still good.
 
-    `change` takes the request itself: the ticket of another session is a second defect. The case does not exist where it
-    changes nothing; ids of one kind may be numbers and others, so that each request is looked at. A ticket may end where
-    it is presented to another session: then the good one of another session is the control.
+    `change` takes the request itself: the ticket of another session is a second defect. Where it changes nothing, the
+    case does not exist; each request is looked at, since ids of one kind may be numbers and others. A ticket may end
+    where it is presented to another session: then the good one of another session is the control.
     """
 
     def with_other_id(good: Request) -> Request:
         path = change(good)
-        case.require_case(path, f"the id is short, a number, or base64: {purpose} may be another one, or read as this one")
+        case.require_case(
+            path, f"the id is short, a number, or base64: {purpose} may be another one, or read as this one"
+        )
         return good.with_path(**path)
 
     try:

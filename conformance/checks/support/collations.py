@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -36,6 +37,34 @@ def _instant(value: Any) -> float:
 def _http_date(value: Any) -> float:
     """A time as in HTTP, which some frameworks write in JSON too; raises ValueError for any other text."""
     return parsedate_to_datetime(str(value)).timestamp()
+
+
+def _named_month(value: Any) -> float:
+    """`27 Jan 2026` or `January 27, 2026`; raises ValueError for any other text."""
+    return _http_date(f"{value} 00:00:00")
+
+
+def _date(value: Any, day: int) -> tuple[int, ...]:
+    """A date in figures, its year last, with or without a time; raises ValueError for any other text."""
+    found = _DATE.fullmatch(str(value))
+    if found is None or int(found[2 - day]) > _MONTHS:
+        raise ValueError(value)
+    parts = [int(part or 0) for part in found.groups()[:6]]
+    hour = parts[3] % 12 + 12 * (found["half"] in ("P", "p")) if found["half"] else parts[3]
+    return parts[2], parts[1 - day], parts[day], hour, *parts[4:]
+
+
+def _duration(value: Any) -> float:
+    """Seconds of a duration (ISO 8601, 4.4.3); raises ValueError for any other text."""
+    found = _DURATION.fullmatch(str(value))
+    if found is None:
+        raise ValueError(value)
+    return sum(float((part or "0").replace(",", ".")) * unit for part, unit in zip(found.groups(), _UNITS, strict=True))
+
+
+def _without_article(value: Any) -> list[tuple[int, str]]:
+    """As libraries sort titles: `The Cup` under C."""
+    return _naturally(_ARTICLE.sub("", str(value)))
 
 
 def _amount(value: Any) -> int:
@@ -72,6 +101,14 @@ _BEFORE_LETTERS: Final = 10**40
 _AMOUNT: Final = re.compile(
     r"[^\d-]{0,5}(?P<whole>\d{1,3}([., '\u2019\u00a0\u202f]\d{3})+|\d+)([.,](?P<part>\d{1,2}))?\D{0,5}", re.ASCII
 )
+_CLOCK: Final = r"[ ,T]+(\d{1,2}):(\d\d)(?::(\d\d))?(?: ?(?P<half>[APap])\.?[Mm]\.?)?"
+_DATE: Final = re.compile(rf"(\d{{1,2}})[./-] ?(\d{{1,2}})[./-] ?(\d{{4}}|\d\d)(?:{_CLOCK})?", re.ASCII)
+_MONTHS: Final = 12
+_DURATION: Final = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?", re.ASCII)
+_UNITS: Final = (604_800, 86_400, 3_600, 60, 1)
+_ARTICLE: Final = re.compile(
+    r"(?:the|an?|der|die|das|eine?|les?|la|une?|el|l[ao]s|il|lo|gli|het|de|os?|as) |l['\u2019]", re.IGNORECASE
+)
 _COLLATIONS: tuple[Callable[[Any], Any], ...] = (
     _number,
     str,
@@ -80,6 +117,11 @@ _COLLATIONS: tuple[Callable[[Any], Any], ...] = (
     _naturally,
     _instant,
     _http_date,
+    _named_month,
+    partial(_date, day=0),
+    partial(_date, day=1),
+    _duration,
+    _without_article,
     _amount,
     _by_class,
     *map(_tailoring_key, _TAILORINGS),
