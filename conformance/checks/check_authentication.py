@@ -79,12 +79,10 @@ async def a_defective_credential_is_answered_401(case: Case, defect: str) -> Non
         level = Level.DECLARED if key_case == "sensitive" else Level.RECOMMENDED
     else:
         level = None
-    credential = case.runtime.arranger.credential_for(case.operation).name
-    found = _defect(case, credential, defect)
-    if found is None:
+    if defect == "absent":
         await _refusal_without_header(case)
         return
-    change, purpose = found
+    change, purpose = _defect(case, case.runtime.arranger.credential_for(case.operation).name, defect)
     message = _not_refused(case)
 
     async def refuse(request: Request) -> Answer:
@@ -118,30 +116,24 @@ async def _refusal_without_header(case: Case) -> Answer:
     return await case.runtime.known_answers[f"no credential on {case.operation.id}"].get_from(case, refuse)
 
 
-def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request], Request], str] | None:
-    """How a credential's request gets a defective one, and in words.
-
-    None where no credential is to be sent: as the defect, and where its change changes nothing.
-    """
+def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request], Request], str]:
+    """How a credential's request gets a defective one, and in words. Inapplicable where its change changes nothing."""
     arranger, header = case.runtime.arranger, case.profile.authorization.header
     key = arranger.key_of(credential)
-    if defect in NEAR_MISSES:
-        change = NEAR_MISSES[defect](key)
-        wrong = change.apply(key)
-        if wrong == key:
-            case.note("the key has no letters")
-        elif wrong in arranger.keys:
-            case.note("it would be the key of another credential")
-        else:
-            return lambda request: arranger.with_changed_key(request, change), f"the key {credential!r}, {change.words}"
-    if defect == "random-key" and (wrong := header(_random(key))) not in map(header, arranger.keys):
-        return lambda request: request.with_made_up_authorization(wrong), "a random key of the same length"
     if defect == "empty":
         return lambda request: request.with_authorization(""), _WITHOUT_KEY["empty"]
     if defect == "scheme-only":
         scheme = header("").strip()
         return lambda request: request.with_made_up_authorization(scheme), "the scheme without a key"
-    return None
+    if defect == "random-key":
+        random_key = _random(key)
+        case.require_case(random_key not in arranger.keys, "the random key is that of a credential")
+        wrong = header(random_key)
+        return lambda request: request.with_made_up_authorization(wrong), "a random key of the same length"
+    change = NEAR_MISSES[defect](key)
+    case.require_case(change.apply(key) != key, f"the key {credential!r} has no letters")
+    case.require_case(change.apply(key) not in arranger.keys, "the changed key is that of another credential")
+    return lambda request: arranger.with_changed_key(request, change), f"the key {credential!r}, {change.words}"
 
 
 @check("AUTH-1", on="getApiKeyIdentity")

@@ -28,17 +28,23 @@ class ContentUses:
     def may_be_replay(self, answer: Answer, volatile: tuple[str, ...]) -> bool:
         """Whether an equal call was answered 200 before, with an equal value except volatile members.
 
-        A target that makes calls idempotent by their content replays it; another value shows another call.
+        A target that makes calls idempotent by their content replays it; another resource shows another call. Members
+        beside `data` may change in a replay (the time it took): without keys, no table states them for all operations.
         """
         if not (answer.ok and _is_write_without_key(answer.request)):
             return False
-        value = pointer.remove_matching(answer.value, volatile)
+        value = _resource(answer.value, volatile)
         for exchange, earlier in self._values.get(_content_of(answer), ()):
             if exchange == answer.id:
                 return False
-            if strictjson.is_equal(pointer.remove_matching(earlier, volatile), value):
+            if strictjson.is_equal(_resource(earlier, volatile), value):
                 return True
         return False
+
+
+def _resource(value: Any, volatile: tuple[str, ...]) -> Any:
+    stable = pointer.remove_matching(value, volatile)
+    return stable["data"] if isinstance(stable, dict) and "data" in stable else stable
 
 
 def _is_write_without_key(request: Request) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from conformance.reference import idempotency
-from conformance.reference.call import Call, Refusal
+from conformance.reference.call import Call, Refusal, Reply
 from conformance.reference.idempotency import with_namespace
 from conformance.reference.pipeline import read_body, read_key
-from conformance.reference.policy import Policy, evolve, with_idempotency
+from conformance.reference.policy import Policy, evolve, with_idempotency, with_wire
 from conformance.reference.registry import variant
 
 
@@ -158,3 +158,22 @@ def content_as_key(policy: Policy) -> Policy:
     place = others.index(read_key)
     stages = (*others[:place], read_body, *others[place:])
     return with_idempotency(evolve(policy, stages=stages), key=idempotency.by_content, namespace=idempotency.by_path)
+
+
+@variant(
+    "V578",
+    requirement="CONF-1",
+    title="an equal call is a retry of the first, and each answer has a member that is new",
+    profile={
+        "answers": {"further_members": "allowed"},
+        "idempotency": {"none": "calls are made idempotent by their content"},
+    },
+)
+def content_as_key_and_number(policy: Policy) -> Policy:
+    def hook(call: Call, reply: Reply) -> Reply:
+        if reply.status != 200:
+            return reply
+        number = b',"number":%d}' % call.limiter.count_call()
+        return evolve(reply, body=reply.body.rstrip()[:-1] + number)
+
+    return with_wire(content_as_key(policy), hook)

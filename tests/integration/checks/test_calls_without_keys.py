@@ -30,9 +30,11 @@ FACTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("body", ["one", "unique", "another"])
-@pytest.mark.parametrize("service", ["replays", "replays wrongly", "refuses", "repeats", "repeats and counts"])
+@pytest.mark.parametrize(
+    "service", ["replays", "replays and times", "replays wrongly", "refuses", "repeats", "repeats and counts"]
+)
 def test_an_equal_call_may_be_a_retry(judged: Any, answer: Any, service: str, body: str) -> None:
-    """Of an equal answer nobody knows. Another answer is that of another call, and another body makes one."""
+    """Of an equal resource nobody knows. Another resource is that of another call, and another body makes one."""
     known: dict[Any, dict[str, Any]] = {}
     used: set[str] = set()
     numbers = itertools.count()
@@ -40,8 +42,9 @@ def test_an_equal_call_may_be_a_retry(judged: Any, answer: Any, service: str, bo
     def script(arrived: Any) -> bytes:
         content = (arrived.target, repr(arrived.json))
         if service.startswith("replays") and content in known:
-            return bytes(answer(200, {**known[content], "n": 1} if service == "replays wrongly" else known[content]))
-        if service in ("replays", "replays wrongly", "refuses") and arrived.target in used:
+            changes = {"replays and times": {"took": next(numbers)}, "replays wrongly": {"data": {"n": 1}}}
+            return bytes(answer(200, known[content] | changes.get(service, {})))
+        if service.startswith(("replays", "refuses")) and arrived.target in used:
             return bytes(answer(409, {"error": "used"}))
         used.add(arrived.target)
         known[content] = {"data": {"count": next(numbers)} if service == "repeats and counts" else {}}
@@ -55,6 +58,7 @@ def test_an_equal_call_may_be_a_retry(judged: Any, answer: Any, service: str, bo
     repeated = Outcome.INAPPLICABLE if body == "one" else Outcome.FAILED
     expected = {
         "replays": replayed,
+        "replays and times": replayed,
         "replays wrongly": Outcome.FAILED if body == "one" else Outcome.PASSED,
         "refuses": Outcome.PASSED,
         "repeats": repeated,

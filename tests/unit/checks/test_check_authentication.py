@@ -41,15 +41,25 @@ def test_a_neighbour_that_is_another_good_key_is_not_sent(judged: Any, answer: A
 @pytest.mark.parametrize("name", sorted(NEAR_MISSES))
 @pytest.mark.parametrize("known", [True, False], ids=["of the profile", "of nobody"])
 def test_a_near_miss_that_is_another_good_key_is_not_sent(judged: Any, answer: Any, name: str, *, known: bool) -> None:
-    """The result says that it was left out. A key of small letters may be good in capitals: that is a warning."""
+    """Then the case does not exist. A key of small letters may be good in capitals: that is a warning."""
 
     async def law(case: Case) -> None:
         await a_defective_credential_is_answered_401(case, name)
 
     result, _ = judged(_accepting({KEY, *NEAR.values()}, answer), law, keys=NEAR if known else {})
     seen = Outcome.WARNED if name == "case-flipped" else Outcome.FAILED  # the profile says nothing of the case
-    assert result.outcome is (Outcome.PASSED if known else seen), result
-    assert any("another credential" in note for note in result.notes) is known
+    assert result.outcome is (Outcome.INAPPLICABLE if known else seen), result
+    assert ("another credential" in result.message) is known
+
+
+def test_a_key_without_letters_has_no_other_case(judged: Any, answer: Any) -> None:
+    """Nothing is sent in its place: a check that sends another defect would pass without its own."""
+
+    async def law(case: Case) -> None:
+        await a_defective_credential_is_answered_401(case, "case-flipped")
+
+    result, target = judged(_accepting({"0123456789"}, answer), law, keys={"full": "0123456789"})
+    assert (result.outcome, target.arrived) == (Outcome.INAPPLICABLE, []), result
 
 
 CASE_OF_KEYS = [("sensitive", Outcome.FAILED), ("any", Outcome.INAPPLICABLE), ("", Outcome.WARNED)]
