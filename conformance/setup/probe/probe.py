@@ -182,6 +182,7 @@ def _parts(options: ProbeOptions) -> list[Part]:
         ("scopes of each key", probe_access.probe_scopes),
         ("place of the scopes", probe_access.probe_place_of_scopes),
         ("scheme of the Authorization header", probe_schemes.probe_scheme),
+        ("case of an API key", probe_schemes.probe_key_case),
         ("bad header on public operations", probe_schemes.probe_public),
         ("page size limits", probe_search.probe_page_sizes),
         ("page sizes outside of the limits", probe_search_values.probe_size_treatments),

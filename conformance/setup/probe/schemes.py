@@ -1,4 +1,4 @@
-"""The scheme of the Authorization header, its case, and what public operations do with a bad header."""
+"""The scheme of the Authorization header, its case and the key's, and what public operations do with a bad header."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from conformance.client.request import Request
 from conformance.client.response import Answer
+from conformance.core.key_change import KeyChange
 from conformance.profile.behavior import scheme_of
 from conformance.setup.probe.access import IDENTITY
 from conformance.setup.probe.context import ARRANGE_ERRORS, UNKNOWN_KEY, Probe
@@ -50,6 +51,18 @@ async def _probe_case(probe: Probe, scheme: str, rest: str) -> None:
     statuses = {answer.status for answer in answers.values()}
     if len(statuses) == 1 and (treatment := treatments.get(statuses.pop() or 0)):
         probe.draft.state(("authorization", "scheme_case"), treatment, f"{IDENTITY}: {_listing(answers)}")
+
+
+async def probe_key_case(probe: Probe) -> None:
+    """States whether a key in the other case is the same key, where it has letters and is not another known one."""
+    name, change = probe.main_credential, KeyChange("swapcase")
+    if not name or change.apply(probe.keys[name]) in probe.keys.values():
+        return
+    request = Request(probe.operation(IDENTITY), authorization=(), credential=name)
+    answer = await probe.send(probe.arranger.with_changed_key(request, change), "a key in the other case")
+    if treatment := {200: "any", 401: "sensitive"}.get(answer.status or 0):
+        evidence = f"{IDENTITY}: {answer.summary} with the key {name} in the other case"
+        probe.draft.state(("authorization", "key_case"), treatment, evidence)
 
 
 def _listing(answers: Mapping[str, Answer]) -> str:

@@ -148,11 +148,12 @@ def test_retry_after_is_drafted_where_a_429_was_provoked(
 
 
 SHOWN: Mapping[str, set[str]] = {
-    "": {"answers.fresh_headers", "search.cursor", "tenancy.installation_in_identity"},
+    "": {"answers.fresh_headers", "authorization.key_case", "search.cursor", "tenancy.installation_in_identity"},
     "V361": {"answers.fresh_headers"},
     "V363": {"tenancy.installation_in_identity", "tenancy.installation_in_readiness"},
     "V365": {"tenancy.installation_in_identity", "tenancy.installation_in_readiness"},
     "V368": {"search.cursor", "search.cursor_parameter"},
+    "V530": {"authorization.key_case"},
     "D19": {"answers.further_members"},
 }
 """Variant -> what its draft states, among other facts. V361 and V363 exclude one of them, and so does the reference."""
