@@ -8,9 +8,10 @@ import re
 import select
 import stat
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from conformance.core import bounded_output
 from conformance.core.errors import ProfileError
@@ -93,13 +94,12 @@ def _from_environment(name: str, where: str) -> str:
 
 def _from_file(path: Path, where: str) -> str:
     try:
-        with _open_source(path) as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if os.name == "posix" and stat.S_ISREG(mode) and mode & 0o077:
-                raise ProfileError(
-                    f"{path} can be read by others than its owner", where=where, hint=f"chmod 600 {path}"
-                )
-            content = file.read(_MAX_BYTES + 1)
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
+            raise OSError(errno.EINVAL, "is neither a regular file nor a pipe")
+        if os.name == "posix" and stat.S_ISREG(mode) and mode & 0o077:
+            raise ProfileError(f"{path} can be read by others than its owner", where=where, hint=f"chmod 600 {path}")
+        content = _read_pipe(path) if stat.S_ISFIFO(mode) else _read_file(path)
         if len(content) > _MAX_BYTES:
             raise ProfileError(f"{path} has more than {_MAX_BYTES:,} bytes", where=where)
         secret = content.decode().removesuffix("\n").removesuffix("\r")
@@ -115,19 +115,26 @@ def _from_file(path: Path, where: str) -> str:
     return secret
 
 
-def _open_source(path: Path) -> BinaryIO:
-    """A regular file, or a pipe that a program writes to, such as a shell's `<(...)`. Raises OSError."""
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
-        raise OSError(errno.EINVAL, "is neither a regular file nor a pipe")
-    if stat.S_ISREG(mode) or not hasattr(os, "O_NONBLOCK"):
-        return path.open("rb")
+def _read_file(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_MAX_BYTES + 1)
+
+
+def _read_pipe(path: Path) -> bytes:
+    """What a program writes to a pipe, such as a shell's `<(...)`, until it closes it. Raises OSError."""
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # opening it otherwise waits for a writer, for ever
-    if not select.select([pipe], [], [], COMMAND_TIMEOUT_S)[0]:
+    content, deadline = b"", time.monotonic() + COMMAND_TIMEOUT_S
+    try:
+        while len(content) <= _MAX_BYTES:
+            if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                state = "it was not closed by its writer" if content else "nothing was written to it"
+                raise OSError(errno.ETIMEDOUT, f"{state} in {COMMAND_TIMEOUT_S:g} s")
+            if not (chunk := os.read(pipe, _MAX_BYTES + 1)):
+                break
+            content += chunk
+    finally:
         os.close(pipe)
-        raise OSError(errno.ETIMEDOUT, f"nothing was written to it in {COMMAND_TIMEOUT_S:g} s")
-    os.set_blocking(pipe, True)
-    return os.fdopen(pipe, "rb")
+    return content
 
 
 def _from_command(command: tuple[str, ...], where: str) -> str:

@@ -162,7 +162,7 @@ def test_a_device_is_no_source(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe_is_read_as_a_shell_opens_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that nobody writes to is waited for some seconds."""
+    """One that nobody writes to, or closes, is waited for some seconds."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(SECRET.encode() + b"\n"))
@@ -171,6 +171,10 @@ def test_a_pipe_is_read_as_a_shell_opens_it(tmp_path: Path, monkeypatch: pytest.
     writer.join()
     monkeypatch.setattr(secrets, "COMMAND_TIMEOUT_S", 0.2)
     assert "nothing was written to it in 0.2 s" in _refused(_credential(file=pipe))
+    keeper = os.open(pipe, os.O_RDWR)
+    os.write(keeper, SECRET.encode())
+    assert "it was not closed by its writer in 0.2 s" in _refused(_credential(file=pipe))
+    os.close(keeper)
 
 
 def test_a_command_that_prints_without_end_is_ended() -> None:
