@@ -14,6 +14,7 @@ from conformance.checks.support.edge_answers import (
     wide_text,
 )
 from conformance.checks.support.invalid_bodies import is_against_schema, schema_of
+from conformance.checks.support.listed_values import body_of_listed_values
 from conformance.checks.support.registry import check
 from conformance.checks.support.schema_bounds import REQUIRED_ALONE
 from conformance.checks.support.sized_bodies import pad
@@ -75,6 +76,20 @@ async def an_item_that_comes_twice_is_survived(case: Case) -> None:
         doubled = good.with_body(pointer.replace(good.body, where, [items[0], *items]))
         answer = await case.send_with_retry(doubled, f"an item of {where} twice")
         expect_survival(case, f"an item of {where} twice", answer, oversize=False)
+
+
+@check("STA-1", on="body")
+async def each_listed_value_is_survived(case: Case) -> None:
+    """Members whose values the schema lists get a declared status with each other value, also those not in the body."""
+    schema, body, number = schema_of(case), (await case.good_answer()).request.body, 0
+    case.require_case(schema is not None, f"the profile has no schema {case.operation.request_schema}")
+    case.require_case(body_of_listed_values(schema, body, 0) is not None, "the schema lists no other values")
+    while body_of_listed_values(schema, body, number) is not None:
+        good = await case.arrange()
+        other = good.with_body(body_of_listed_values(schema, good.body, number))
+        answer = await case.send_with_retry(other, "other listed values")
+        expect_survival(case, "a body of other listed values", answer, oversize=False)
+        number += 1
 
 
 @check("BODY-4", on="body")

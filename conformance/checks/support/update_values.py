@@ -49,7 +49,8 @@ def stated_names(case: Case) -> set[str]:
 async def other_values(case: Case, created: Answer) -> dict[str, Any]:
     """For members that the answer to create shows unchanged: a value of another body, or a generated one.
 
-    Also false for switches that create did not name and that are on.
+    Also, of members that create did not name: false for switches that are on, and another value that the schema lists
+    for a member that the profile states as kept.
     """
     schema, sent = update_schema(case), created.request.body
     if schema is None or not isinstance(sent, Mapping):
@@ -62,12 +63,19 @@ async def other_values(case: Case, created: Answer) -> dict[str, Any]:
             values = [*known, *_generated_values(name, old, schema)] if is_shown(case, created, name) else []
         else:
             old = value_at(created, beside_kept(case, name))
-            values = [False] if old is True else []
+            values = [False] if old is True else _listed_values(case, root, schema, name)
         others = (value for value in values if not strictjson.is_equal(value, old) and check.is_valid({name: value}))
         for value in others:
             found[name] = value
             break
     return found
+
+
+def _listed_values(case: Case, root: Root, schema: Schema, name: str) -> list[Any]:
+    """The values that the schema lists for a member (`active`, `paused`), if PATCH keeps it where it is not named."""
+    if beside_kept(case, name) not in case.profile.webhooks.kept:
+        return []
+    return [value for part in root.subschemas(schema, [name]) for value in part.get("enum", ())]
 
 
 async def _other_bodies(case: Case, create: Request) -> list[Mapping[str, Any]]:

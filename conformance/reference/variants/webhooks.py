@@ -1,0 +1,56 @@
+"""Legitimate forms of webhook endpoints."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from conformance.reference.call import Answer, Call
+from conformance.reference.policy import Policy, before_work, evolve, with_schema, with_shape
+from conformance.reference.registry import variant
+
+_CREATE, _UPDATE = "createInstallationWebhook", "updateInstallationWebhook"
+
+
+@variant(
+    "V579",
+    requirement="WH-2",
+    title="an endpoint has a status, active or paused, which updates alone name",
+    profile={
+        "operations": {
+            _CREATE: {
+                "body": {"active": None},
+                "bodies": [{"url": "https://hooks.example/{unique}", "events": ["after_sales.requested"]}],
+            },
+            _UPDATE: {"body": {"active": None}},
+        },
+        "schemas": {
+            "names": {
+                "PublicWebhookCreateRequest": "PlainWebhookCreateRequest",
+                "PublicWebhookUpdateRequest": "StatusWebhookUpdateRequest",
+                "OperationResponse": "OpenOperationResponse",
+            }
+        },
+        "webhooks": {"kept": ["/data/url", "/data/events", "/data/status", "/data/metadata"]},
+    },
+)
+def status_of_endpoints(policy: Policy) -> Policy:
+    def with_switch(call: Call, _db: Connection) -> Call:
+        body = {name: value for name, value in call.body.items() if name != "status"}
+        if "status" in call.body:
+            body["active"] = call.body["status"] == "active"
+        return evolve(call, body=body)
+
+    def with_status(_call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        data = {name: value for name, value in answer.value["data"].items() if name != "active"}
+        status = "active" if answer.value["data"]["active"] else "paused"
+        return evolve(answer, value={**answer.value, "data": {**data, "status": status}})
+
+    for operation in (_CREATE, _UPDATE):
+        schema = policy.reading.schemas[operation]
+        members = {name: member for name, member in schema["properties"].items() if name != "active"}
+        if operation == _UPDATE:
+            members["status"] = {"type": "string", "enum": ["active", "paused"]}
+        policy = with_schema(policy, operation, {**schema, "properties": members})
+    return with_shape(before_work(policy, with_switch, _UPDATE), with_status, _CREATE, _UPDATE)
