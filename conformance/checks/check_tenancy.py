@@ -13,7 +13,7 @@ from conformance.checks.support.new_endpoints import poll_copies, update_of, upd
 from conformance.checks.support.other_installations import expect_out_of_reach, other_key
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.unknown_ids import is_distinctive
+from conformance.checks.support.unknown_ids import is_distinctive, unknown_id_like
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -190,6 +190,34 @@ def _members_beyond(case: Case, create: Request) -> list[str]:
     parts = [] if schema is None else list(Root(schema).subschemas(schema, []))
     stated = {*create.body, *(name for part in parts for name in part.get("properties", ()))}
     return [name for name in INSTALLATION_MEMBERS if name not in stated]
+
+
+@check("TEN-1", on=("checkoutPublicCart", "quotePublicCart", "requestStorefrontOrderAfterSales"))
+async def a_body_names_no_part_of_another_installations_object(case: Case) -> None:
+    """A line of another installation's order is refused in a body, where a line that does not exist is refused, too."""
+    places = _places_of_parts(case, (await case.good_answer()).request)
+    case.require_case(places, "the body names no part of a resource")
+    good, foreign = await case.arrange(), next(iter(_foreign_objects(case.profile, case.operation).values()))
+    other = await _foreign_request(case, foreign)
+    unknown, theirs = good.body, good.body
+    for where in places:
+        unknown = pointer.replace(unknown, where, unknown_id_like(pointer.get(good.body, where)))
+        theirs = pointer.replace(theirs, where, pointer.get(other.body, where))
+    refusal = await case.send_with_retry(good.with_body(unknown).with_fresh_key(), "a part that does not exist")
+    case.require_case(refusal.is_refused, "a part that does not exist is accepted")
+    answer = await case.send_with_retry(good.with_body(theirs).with_fresh_key(), "a part of another's object")
+    if answer.ok:
+        message = "a body with a part of another installation's object was answered 200"
+        raise case.violation(message, refusal, answer, expected="400, 403, 404 or 409")
+    await case.control(good.with_fresh_key())
+
+
+def _places_of_parts(case: Case, request: Request) -> list[str]:
+    """Where a body names a member of the path's fixture that is not its id, by a value that names nothing else."""
+    kinds = {name.partition(".")[0] for name in placeholders(dict(case.facts.path))}
+    members = [value for kind in kinds for value in case.fixture_of(request, kind).values()]
+    parts = {value for value in members if isinstance(value, str) and is_distinctive(value)} - {*request.path.values()}
+    return [where for where, leaf in pointer.leaves(request.body) if isinstance(leaf, str) and leaf in parts]
 
 
 @check("TEN-1", on="listInstallationWebhookDeliveries")

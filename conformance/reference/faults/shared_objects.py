@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from conformance.reference import objects
+from conformance.reference import objects, tables
 from conformance.reference.call import Answer, Call, Caller
 from conformance.reference.policy import Handler, Policy, before_work, evolve, with_handler
 from conformance.reference.registry import fault
@@ -110,3 +110,28 @@ def events_for_all(policy: Policy) -> Policy:
         return request
 
     return with_handler(policy, _AFTER_SALES, wrap)
+
+
+@fault(
+    "X131",
+    requirement="TEN-1",
+    title="an after-sales request for an own order may name a line of another installation's",
+    operations=(_AFTER_SALES,),
+    source="lines that are looked up by their id alone, behind a check of the order: OWASP API1:2023",
+    seeded_in="V580",
+)
+def line_of_any_order(policy: Policy) -> Policy:
+    def look(call: Call, db: Connection) -> Call:
+        order = objects.get(db, call.resource[:100])
+        if order is None or order.kind != "order":
+            return call
+        own = {line["lineId"] for line in order.data["lines"]}
+        items = [{**item, "lineId": min(own)} if _is_known(db, item["lineId"]) else item for item in call.body["items"]]
+        return replace(call, body={**call.body, "items": items})
+
+    return before_work(policy, look, _AFTER_SALES)
+
+
+def _is_known(db: Connection, line: str) -> bool:
+    rows = db.execute(select(tables.objects.c.data).where(tables.objects.c.kind == "order"))
+    return any(f'"{line}"' in row.data for row in rows)

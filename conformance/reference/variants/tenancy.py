@@ -126,3 +126,16 @@ def slow_readiness(policy: Policy) -> Policy:
         return iter([_READINESS_S]) if call.operation == "getInstallationCredentialReadiness" else None
 
     return with_stage(times_and_modes(policy), wait, before=execute)
+
+
+@variant("V580", requirement="TEN-1", title="an after-sales request names lines of its order, and any other is refused")
+def lines_of_the_order(policy: Policy) -> Policy:
+    def look(call: Call, db: Connection) -> None:
+        order = objects.get(db, call.path["orderId"][:100])
+        if order is None or (order.kind, order.installation) != ("order", call.installation):
+            return  # the work itself refuses it
+        lines = {line["lineId"] for line in order.data["lines"]}
+        if any(item["lineId"] not in lines for item in call.body["items"]):
+            raise Refusal("invalid", "The order has no such line.")
+
+    return before_work(policy, look, "requestStorefrontOrderAfterSales")
