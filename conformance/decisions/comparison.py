@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from conformance.core.errors import UsageError
 from conformance.core.model import OperationInfo, Result, Run
-from conformance.core.outcomes import Outcome, Verdict
+from conformance.core.outcomes import JUDGED_OUTCOMES, Outcome, Verdict
 from conformance.decisions.behaviour import Behaviour, Shape, behaviour
 from conformance.decisions.latency import shift
 
@@ -219,7 +219,10 @@ def _kind(baseline: Result | None, current: Result | None, *, profiles_differ: b
     if after in (Outcome.FAILED, Outcome.BROKEN):
         return Kind.WAIVED if current is not None and current.waived_by is not None else Kind.REGRESSED
     if any(outcome in _OUT_OF_SCOPE for outcome in (before, after)):
-        return Kind.PROFILE if profiles_differ else Kind.OPEN if after is None else None
+        if profiles_differ:
+            return Kind.PROFILE
+        is_optional = current is not None and current.further
+        return Kind.OPEN if after is None or (before in JUDGED_OUTCOMES and not is_optional) else None
     if after in _OPEN:
         return None if before in _OPEN else Kind.OPEN
     if before in (Outcome.FAILED, Outcome.BROKEN, *_OPEN):

@@ -306,7 +306,10 @@ def _compare(obstacle: Obstacle, baseline_result: Result | None) -> Obstacle:
 def _newly_open(
     relevant: Iterable[Result], before: Mapping[Key, Result], obstacle_keys: Iterable[Key]
 ) -> Iterable[tuple[Result, Result]]:
-    """Results that were judged in the baseline and are open or inapplicable now, and no obstacle by themselves."""
+    """Results that were judged in the baseline and are open or inapplicable now, and no obstacle by themselves.
+
+    Not optional cases: whether one exists may depend on values that are new in each run.
+    """
     listed_keys = set(obstacle_keys)
     for result in relevant:
         baseline_result = before.get(_key(result))
@@ -317,7 +320,8 @@ def _newly_open(
             or result.waived_by is not None
         ):
             continue
-        if result.level in _BINDING and (result.outcome in OPEN_OUTCOMES or result.outcome is Outcome.INAPPLICABLE):
+        is_excluded = result.outcome is Outcome.INAPPLICABLE and not result.further
+        if result.level in _BINDING and (result.outcome in OPEN_OUTCOMES or is_excluded):
             yield result, baseline_result
 
 

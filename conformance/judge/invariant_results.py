@@ -285,7 +285,10 @@ def _nothing_sent(blank: Result, results: Sequence[Result]) -> Result:
     A check that was judged by requests of other operations says nothing of why this one got none.
     """
     results = [r for r in results if r.outcome not in JUDGED_OUTCOMES]
-    representative = next((r for r in results if r.outcome is Outcome.UNSTATED), results[0] if results else None)
+    unstated = [r for r in results if r.outcome is Outcome.UNSTATED]
+    # what most checks need is what the good request needs; one check alone may need more than that
+    fact, _ = next(iter(Counter(r.fact for r in unstated).most_common(1)), ("", 0))
+    representative = next((r for r in unstated if r.fact == fact), results[0] if results else None)
     if hindered := next((r for r in results if r.outcome is Outcome.INCONCLUSIVE and r.message), None):
         return replace(blank, message=hindered.message, cause=hindered.cause)
     if representative is None or any(r.outcome not in (Outcome.UNSTATED, Outcome.INAPPLICABLE) for r in results):

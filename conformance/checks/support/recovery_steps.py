@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -11,6 +12,7 @@ from conformance.checks.support.provocation import FAILURES, Preparation, Provoc
 from conformance.checks.support.recovery import Wait
 from conformance.checks.support.retry_after import observe_retry_after
 from conformance.checks.support.separate_counts import ATTEMPTS, Separation, observe, other_request
+from conformance.checks.support.signals import Inconclusive
 
 
 async def poll_recovery(prep: Preparation, provocation: Provocation | None, *, wait: Wait) -> Provocation:
@@ -46,7 +48,10 @@ async def repeat_spare(prep: Preparation, provocation: Provocation | None) -> Pr
         elapsed_s = max(0.0, prep.case.runtime.sender.elapsed_s - answered_at_s)
         effects = await prep.oracle.count_visible_effects(elapsed_s=elapsed_s) if prep.oracle else None
     retry = await prep.case.send(prep.spare, "after the limit", accept_statuses=LIMITED_STATUSES)
-    effects_after = await prep.oracle.effects_within() if prep.oracle and retry.ok else None
+    effects_after = None
+    if prep.oracle and retry.ok:
+        with suppress(Inconclusive):  # RATE-4 alone needs them
+            effects_after = await prep.oracle.effects_within()
     provocation = replace(provocation, effects_while_limited=effects, retry=retry, effects_after_retry=effects_after)
     if prep.twin is None or retry.ok or retry.status in LIMITED_STATUSES:
         return provocation

@@ -52,6 +52,9 @@ def answering(
         (Outcome.INCONCLUSIVE, Outcome.PASSED, Kind.FIXED),
         (Outcome.PASSED, Outcome.INCONCLUSIVE, Kind.OPEN),
         (Outcome.PASSED, Outcome.UNTESTED, Kind.OPEN),
+        (Outcome.PASSED, Outcome.INAPPLICABLE, Kind.OPEN),
+        (Outcome.FAILED, Outcome.UNSTATED, Kind.OPEN),
+        (Outcome.INAPPLICABLE, Outcome.PASSED, None),
         (Outcome.PASSED, Outcome.WARNED, Kind.WARNED),
         (Outcome.UNTESTED, Outcome.INCONCLUSIVE, None),
         (Outcome.PASSED, Outcome.PASSED, None),
@@ -61,6 +64,11 @@ def answering(
 def test_an_outcome_that_changed_is_classed(before: Outcome, after: Outcome, kind: Kind | None) -> None:
     """By what it was and what it is."""
     assert kinds(judged(before), judged(after)) == ([kind] if kind else [])
+
+
+def test_an_optional_case_may_be_judged_in_one_run_only() -> None:
+    """Whether it exists depends on values that are new in each run, such as an id without letters."""
+    assert kinds(judged(Outcome.PASSED), judged(Outcome.INAPPLICABLE, further=True)) == []
 
 
 def test_what_quick_depth_leaves_out_is_not_compared() -> None:

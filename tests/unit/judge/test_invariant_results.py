@@ -201,6 +201,17 @@ def test_another_kind_is_not_explained() -> None:
             Outcome.UNSTATED,
             "no path",
         ),
+        (
+            "ENV-2",
+            [],
+            [
+                result("a", Outcome.UNSTATED, message="no lifetime", fact="hosted.ticket_lifetime_s"),
+                result("b", Outcome.UNSTATED, message="no body", fact="operations.x.body"),
+                result("c", Outcome.UNSTATED, message="no body", fact="operations.x.body"),
+            ],
+            Outcome.UNSTATED,
+            "no body",
+        ),
         ("ENV-2", [], [result("a", Outcome.PASSED)], Outcome.UNTESTED, "nothing was sent"),
         (
             "ENV-2",
@@ -219,7 +230,8 @@ def test_why_an_invariant_saw_nothing(
 ) -> None:
     """An unseen cell says why: nothing sent, no 200, no error, no fact; a fact names its key.
 
-    A check of the operation that passed with requests of other operations hides no missing fact.
+    A check of the operation that passed with requests of other operations hides no missing fact. Of several missing
+    facts the one that most checks need is named: it is what the good request lacks.
     """
     row = by_check(assemble(journal(seen, results)), f"invariant::{name}")
     assert (row.outcome, row.message) == (outcome, message)

@@ -9,8 +9,8 @@ import pytest
 from conformance.checks.support.bursts import Burst
 from conformance.checks.support.case import Case
 from conformance.checks.support.provocation import Preparation, Provocation
-from conformance.checks.support.recovery_steps import overrun_again
-from conformance.checks.support.signals import Violation
+from conformance.checks.support.recovery_steps import overrun_again, repeat_spare
+from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import RateLimit
 from conformance.profile.model import Limits
@@ -51,3 +51,27 @@ def test_a_second_burst_is_sent_after_the_recovery(
     result, _ = judged(script, law, IDENTITY, rate_limit=FACTS, limits=Limits(timeout_s=2, patience_s=0.2, depth=depth))
     assert result.outcome is Outcome.PASSED, result.message
     assert (len(arrived) == 1) == (kind is type(None))
+
+
+class _BlindOracle:
+    """Signs that can be read before a call, and not after it."""
+
+    async def count_visible_effects(self, *, elapsed_s: float) -> int:
+        return 0
+
+    async def effects_within(self) -> int:
+        raise Inconclusive("effects.getApiKeyIdentity cannot be read in this state")
+
+
+def test_what_a_retry_was_answered_is_known_where_its_effect_cannot_be_read(judged: Any, answer: Any) -> None:
+    """RATE-4 alone needs the effects; the other checks of the operation are judged by the answers."""
+
+    async def law(case: Case) -> None:
+        request = await case.arrange(prove_control=False)
+        limited = await case.send(request, "limited", accept_statuses=(429,))
+        provocation = Provocation(Burst(limited, limited, 1, 1, 0.1), recovered_after_s=0.1, spare=limited)
+        found = await repeat_spare(Preparation(case, request, spare=request, oracle=_BlindOracle()), provocation)
+        assert found.retry is not None and found.retry.ok and found.effects_after_retry is None
+
+    result, _ = judged(lambda _: bytes(answer(200, {"data": {}})), law, IDENTITY, rate_limit=FACTS)
+    assert result.outcome is Outcome.PASSED, result.message
