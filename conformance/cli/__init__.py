@@ -189,7 +189,7 @@ def serve(
 
     Prints its addresses and the environment variables that profiles/reference.toml reads its keys from. Every variant
     and fault is also served below its own path prefix, such as http://127.0.0.1:8765/F031. The control app provides
-    fixtures and ground truth.
+    fixtures and ground truth, below the same prefix: `--var control=http://127.0.0.1:8766/F031`.
 
     \b
     Examples:

@@ -266,7 +266,7 @@ def differences(certificate: Certificate, directory: Path) -> Iterator[str]:
             yield str(error)
             continue
         if digest != certificate.digests[name]:
-            yield f"{name} was changed since: sha256 {digest}, certified {certificate.digests[name]}"
+            yield f"{name} is not the file that was certified: sha256 {digest}, certified {certificate.digests[name]}"
 
 
 def _envelope(data: bytes, where: str) -> Any:

@@ -68,11 +68,14 @@ def _patches(fault: str, variant: str) -> Iterator[Mapping[str, Any]]:
         return
     from conformance.reference.registry import faults, unknown, variants
 
-    for name, entries in ((variant, variants()), (fault, faults())):
-        if name and name not in entries:
+    known: Mapping[str, Mapping[str, Any]] = {"variant": variants(), "fault": faults()}
+    for kind, other, name in (("variant", "fault", variant), ("fault", "variant", fault)):
+        if name in known[other]:
+            raise UsageError(f"{name} is a {other}, not a {kind}", hint=f"--{other} {name}")
+        if name and name not in known[kind]:
             raise unknown(name)
         if name:
-            yield entries[name].profile
+            yield known[kind][name].profile
 
 
 @contextmanager

@@ -235,4 +235,6 @@ def _installation_facts(stated: Mapping[str, Credential], identities: Mapping[st
         yield wrong(f"credentials.{name}.installation", message, "state the installation of each key")
         return
     if installations:
-        yield proven("credentials.*.installation", f"{len(set(installations.values()))} installations, as stated")
+        count = len(set(installations.values()))
+        noun = "installation" if count == 1 else "installations"
+        yield proven("credentials.*.installation", f"{count} {noun}, as stated")

@@ -144,6 +144,7 @@ BAD = {
     "report folder below a file": (report_dir(below_a_file), 2, ["note", "--report-dir"]),
     "report folder nowhere": (report_dir(below_proc), 2, ["/proc/nowhere", "--report-dir"]),
     "unknown fault": (lambda desk: ["demo", "--fault", "F999"], 2, ["F999", "`conformance list --faults`"]),
+    "a fault as a variant": (lambda desk: ["demo", "--variant", "F031"], 2, ["F031 is a fault", "--fault F031"]),
     "unknown variant": (lambda desk: ["demo", "--variant", "nope"], 2, ["nope", "`conformance list --faults`"]),
     "misspelt fault": (lambda desk: ["faults", "F0031"], 2, ["F0031", "did you mean F031?"]),
     "list of no fault": (lambda desk: ["list", "--faults", "zebra"], 2, ["`conformance list --faults`"]),

@@ -144,7 +144,12 @@ def test_idle_waivers_fail_where_they_must(changes: dict[str, Any]) -> None:
             ObstacleKind.NO_LONGER_JUDGED,
         ),
         ([passing()], [result("AUTH-1", STABLE, Outcome.INAPPLICABLE, level=Level.RECOMMENDED)], 0, None),
-        ([passing()], [result("AUTH-1", STABLE, Outcome.INAPPLICABLE, further=True)], 0, None),
+        (
+            [passing(), passing(case="optional")],
+            [passing(), result("AUTH-1", STABLE, Outcome.INAPPLICABLE, case="optional", further=True)],
+            0,
+            None,
+        ),
         (
             [result("AUTH-1", STABLE, Outcome.UNTESTED)],
             [result("AUTH-1", STABLE, Outcome.INCONCLUSIVE)],
