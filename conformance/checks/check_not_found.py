@@ -164,8 +164,8 @@ async def _refusal(
     """The refusal of the good request with other path values, after which that is still good.
 
     `change` takes the request itself: the ticket of another session is a second defect. Where it changes nothing, the
-    case does not exist; each request is looked at, since ids of one kind may be numbers and others. A ticket may end
-    where it is presented to another session: then the good one of another session is the control.
+    case does not exist, which depends on the id of each request: ids of one kind may have different forms. A ticket may
+    end where it is presented to another session: then the good one of another session is the control.
     """
 
     def with_other_id(good: Request) -> Request:

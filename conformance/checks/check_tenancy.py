@@ -199,13 +199,13 @@ async def a_body_names_no_part_of_another_installations_object(case: Case) -> No
     case.require_case(places, "the body names no part of a resource")
     good, foreign = await case.arrange(), next(iter(_foreign_objects(case.profile, case.operation).values()))
     other = await _foreign_request(case, foreign)
-    unknown, theirs = good.body, good.body
+    unknown_body, foreign_body = good.body, good.body
     for where in places:
-        unknown = pointer.replace(unknown, where, unknown_id_like(pointer.get(good.body, where)))
-        theirs = pointer.replace(theirs, where, pointer.get(other.body, where))
-    refusal = await case.send_with_retry(good.with_body(unknown).with_fresh_key(), "a part that does not exist")
+        unknown_body = pointer.replace(unknown_body, where, unknown_id_like(pointer.get(good.body, where)))
+        foreign_body = pointer.replace(foreign_body, where, pointer.get(other.body, where))
+    refusal = await case.send_with_retry(good.with_body(unknown_body).with_fresh_key(), "a part that does not exist")
     case.require_case(refusal.is_refused, "a part that does not exist is accepted")
-    answer = await case.send_with_retry(good.with_body(theirs).with_fresh_key(), "a part of another's object")
+    answer = await case.send_with_retry(good.with_body(foreign_body).with_fresh_key(), "a part of another's object")
     if answer.ok:
         message = "a body with a part of another installation's object was answered 200"
         raise case.violation(message, refusal, answer, expected="400, 403, 404 or 409")

@@ -125,8 +125,10 @@ def line_of_any_order(policy: Policy) -> Policy:
         order = objects.get(db, call.resource[:100])
         if order is None or order.kind != "order":
             return call
-        own = {line["lineId"] for line in order.data["lines"]}
-        items = [{**item, "lineId": min(own)} if _is_known(db, item["lineId"]) else item for item in call.body["items"]]
+        own_lines = {line["lineId"] for line in order.data["lines"]}
+        items = [
+            {**item, "lineId": min(own_lines)} if _is_known(db, item["lineId"]) else item for item in call.body["items"]
+        ]
         return replace(call, body={**call.body, "items": items})
 
     return before_work(policy, look, _AFTER_SALES)
