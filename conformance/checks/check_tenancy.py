@@ -195,13 +195,17 @@ def _members_beyond(case: Case, create: Request) -> list[str]:
 @check("TEN-1", on=("checkoutPublicCart", "quotePublicCart", "requestStorefrontOrderAfterSales"))
 async def a_body_names_no_part_of_another_installations_object(case: Case) -> None:
     """A line of another installation's order is refused in a body, where a line that does not exist is refused, too."""
-    places = _places_of_parts(case, (await case.good_answer()).request)
-    case.require_case(places, "the body names no part of a resource")
+    earlier = (await case.good_answer()).request
+    case.require_case(_places_of_parts(case, earlier), "the body names no part of a resource")
     good, foreign = await case.arrange(), next(iter(_foreign_objects(case.profile, case.operation).values()))
     other = await _foreign_request(case, foreign)
+    known_bodies = [other.body, *([earlier.body] if earlier.path != good.path else [])]
     unknown_body, foreign_body = good.body, good.body
-    for where in places:
-        unknown_body = pointer.replace(unknown_body, where, unknown_id_like(pointer.get(good.body, where)))
+    for where in _places_of_parts(case, good):
+        part = pointer.get(good.body, where)
+        is_its_own = all(pointer.has(body, where) and pointer.get(body, where) != part for body in known_bodies)
+        case.require_case(is_its_own, f"what {where} names is no part of one resource alone")
+        unknown_body = pointer.replace(unknown_body, where, unknown_id_like(part))
         foreign_body = pointer.replace(foreign_body, where, pointer.get(other.body, where))
     refusal = await case.send_with_retry(good.with_body(unknown_body).with_fresh_key(), "a part that does not exist")
     case.require_case(refusal.is_refused, "a part that does not exist is accepted")
