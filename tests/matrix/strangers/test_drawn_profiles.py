@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +34,7 @@ _MOST_REQUESTS = 400
 _DEADLINE_S = 2.0
 _SHARE = 0.08
 """Each run takes a part of the checks, and has the requests for it: all 300 together take each many times."""
+_TIMEOUT_S = 600.0
 _TRIES = 60
 """A changed document may well be refused: so many are drawn until one loads."""
 
@@ -76,21 +79,40 @@ def ended(profile: Profile, place: Path, number: int) -> Run | None:
     return run
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
-def test_no_profile_that_loads_ends_a_run_with_5(batch: int, served: EmbeddedReference, place: Path) -> None:
-    """Neither against the reference nor against what answers at random; every report is written."""
+def end_batch(batch: int, place: Path, base_url: str, control_url: str) -> None:
+    """Runs the profiles of a batch against the reference, and against what answers at random."""
     verdicts: Counter[str] = Counter()
     for number in range(batch * BATCH, (batch + 1) * BATCH):
         with answering(number) as at_random:
-            controls = (served.control_url, at_random)
-            for base_url, control_url in (
-                (served.base_url, controls[number % 3 == 0]),
-                (at_random, controls[number % 2]),
-            ):
-                profile = loaded(number, place, base_url, control_url)
-                run = ended(profile, place, 2 * number + (base_url == at_random))
+            controls = (control_url, at_random)
+            for target, control in ((base_url, controls[number % 3 == 0]), (at_random, controls[number % 2])):
+                profile = loaded(number, place, target, control)
+                run = ended(profile, place, 2 * number + (target == at_random))
                 verdicts[run.verdict.value if run else "not begun"] += 1
                 broken = [r for r in run.results if r.outcome is Outcome.BROKEN] if run else []
-                assert not broken, (number, base_url == at_random, broken[0].check, broken[0].message)
+                assert not broken, (number, target == at_random, broken[0].check, broken[0].message)
     assert verdicts["broken"] == 0
     assert sum(verdicts.values()) - verdicts["not begun"] > BATCH, verdicts
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_no_profile_that_loads_ends_a_run_with_5(batch: int, served: EmbeddedReference, place: Path) -> None:
+    """Neither against the reference nor against what answers at random; every report is written.
+
+    In a process of its own: one that ends without a word says by its exit code how.
+    """
+    arguments = [str(batch), str(place), served.base_url, served.control_url]
+    process = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-m", __name__, *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_TIMEOUT_S,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
+    assert process.returncode == 0, (process.returncode, process.stdout[-2000:], process.stderr[-8000:])
+
+
+if __name__ == "__main__":
+    end_batch(int(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])
