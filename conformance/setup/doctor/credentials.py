@@ -14,6 +14,7 @@ from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.profile.installations import is_of_home, keys_without_installation
 from conformance.profile.model import Credential, Profile
+from conformance.reports.shaping.text import plural
 from conformance.setup.conventions import AUTHORIZATION_FORMATS
 from conformance.setup.doctor.facts import Fact, note, obstacle, proven, unsure, wrong
 
@@ -235,6 +236,5 @@ def _installation_facts(stated: Mapping[str, Credential], identities: Mapping[st
         yield wrong(f"credentials.{name}.installation", message, "state the installation of each key")
         return
     if installations:
-        count = len(set(installations.values()))
-        noun = "installation" if count == 1 else "installations"
-        yield proven("credentials.*.installation", f"{count} {noun}, as stated")
+        count = plural(len(set(installations.values())), "installation")
+        yield proven("credentials.*.installation", f"{count}, as stated")
