@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from conformance.checks.support.calibration import calibrate, expect_private
 from conformance.checks.support.case import Case
+from conformance.checks.support.context import control_failed
 from conformance.checks.support.sign_reader import Unobservable
 from conformance.checks.support.sign_watch import SignWatch, pauses
 from conformance.checks.support.signals import Inconclusive, Signal, require_whole
 from conformance.checks.support.signs import LADDER_S, sign_key
 from conformance.client.request import Request
-from conformance.client.response import Answer
+from conformance.client.response import NO_VALUE, Answer
+from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
+from conformance.profile.behavior import Effect
 
 
 class Oracle:
@@ -107,7 +110,7 @@ class Oracle:
         """
         began, pending = time.monotonic(), [watch for watch in self._watches if watch.obstacle is None]
         pending += [watch for watch in self._watches if watch.awaits_answer]
-        for pause_s in (0.0, *self._waits()):
+        for pause_s in (0.0, *_waits([watch.effect for watch in self._watches])):
             if pause_s and not (pending := self._overdue(pending, time.monotonic() - began)):
                 break
             await asyncio.sleep(pause_s)
@@ -117,12 +120,6 @@ class Oracle:
         if self._new_count:
             self._doubt_others()
         return self._report()
-
-    def _waits(self) -> Iterable[float]:
-        stated = [watch.effect.within_s for watch in self._watches if watch.effect.within_s is not None]
-        longest_s = max(stated, default=0.0)
-        all_stated = len(stated) == len(self._watches)
-        return pauses(longest_s) if all_stated or longest_s > sum(LADDER_S) else LADDER_S
 
     def _overdue(self, pending: list[SignWatch], elapsed_s: float) -> list[SignWatch]:
         """The signs to wait for: where one shows the effect already, only those that may be later by their lag."""
@@ -189,6 +186,13 @@ class Oracle:
         return count
 
 
+def _waits(signs: Sequence[Effect]) -> Iterable[float]:
+    """The pauses between the looks for an effect that is expected."""
+    stated = [sign.within_s for sign in signs if sign.within_s is not None]
+    longest_s = max(stated, default=0.0)
+    return pauses(longest_s) if len(stated) == len(signs) or longest_s > sum(LADDER_S) else LADDER_S
+
+
 def wrong_count(case: Case, description: str, count: int, *answers: Answer) -> Signal:
     """The signal to raise where the number of effects is not one."""
     if not count:
@@ -206,22 +210,33 @@ def missing_effect(case: Case, message: str, *answers: Answer, expected: str) ->
     return case.violation(message, *answers, expected=expected, observed="0")
 
 
-async def read_change(case: Case, write: Request, read: Request, before: Answer) -> Answer:
-    """The answer to a read after a write, once it differs from the one before; the last one where it does not in time.
+async def read_change(case: Case, write: Request, read: Request, before: Answer, shown_at: Iterable[str]) -> Answer:
+    """The answer to a read after a write, once it differs from the one before at one of the pointers; the last one
+    where it does not in time.
 
     It waits for as long as the signs of the write may lag.
     """
-    signs = case.profile.effects[write.operation.id]
-    keys = [sign_key(write.operation.id, index, len(signs)) for index in range(len(signs))]
-    lags = [SignWatch(case, write, sign, key).lag_s for sign, key in zip(signs, keys, strict=True)]
-    answer = await case.control(read, "a read after the change")
-    for pause_s in pauses(max(lags)):
-        if not strictjson.is_equal(answer.value, before.value):
+    answer = await case.send(read, "a read after the change")
+    for pause_s in _waits(case.profile.effects[write.operation.id]):
+        if shows_change(before, answer, shown_at):
             break
         await asyncio.sleep(pause_s)
-        answer = await case.control(read, "a read after the change")
+        answer = await case.send(read, "a read after the change")
+    if not answer.ok:
+        raise control_failed(answer)
     require_whole(before, answer)
     return answer
+
+
+def shows_change(before: Answer, after: Answer, shown_at: Iterable[str]) -> bool:
+    """Whether an answer differs from an earlier one in its status, or in a value at one of the pointers of 200s."""
+    if before.status != after.status or not after.ok:
+        return before.status != after.status
+    return any(not strictjson.is_equal(*(_value_at(answer, place) for answer in (before, after))) for place in shown_at)
+
+
+def _value_at(answer: Answer, place: str) -> object:
+    return pointer.get(answer.value, place) if pointer.has(answer.value, place) else NO_VALUE
 
 
 async def control_with_effect(case: Case, request: Request, purpose: str) -> Answer:

@@ -19,19 +19,25 @@ _KEYED_READS = {
     "has an older copy": Outcome.PASSED,
     "refuses keys": Outcome.INCONCLUSIVE,
     "replays": Outcome.FAILED,
+    "replays, and names the time": Outcome.FAILED,
+    "is late, and names the time": Outcome.PASSED,
+    "names nothing but the time": Outcome.INCONCLUSIVE,
 }
 
 
 @pytest.mark.parametrize("first_status", [200, 409])
 @pytest.mark.parametrize("service", _KEYED_READS)
 def test_a_key_keeps_no_read_from_what_has_changed(judged: Any, answer: Any, service: str, first_status: int) -> None:
-    """Nor from what is there only since then: a cart without a quote may be answered 409."""
+    """Nor from what is there only since then: a cart without a quote may be answered 409.
+
+    A read that shows no change proves nothing; what changes with each answer is none.
+    """
     versions: dict[str, int] = {}
-    stored: dict[str, bytes] = {}
-    old_reads = 0
+    stored: dict[str, int] = {}
+    old_reads, reads = 0, 0
 
     def script(arrived: Any) -> bytes:
-        nonlocal old_reads
+        nonlocal old_reads, reads
         cart = arrived.target.split("/carts/")[1].partition("/")[0]
         if arrived.method == "POST":
             versions[cart] = versions.get(cart, 0) + 1
@@ -42,9 +48,17 @@ def test_a_key_keeps_no_read_from_what_has_changed(judged: Any, answer: Any, ser
         if key and version and service == "has an older copy":
             old_reads += 1
             version -= old_reads == 1
-        status = 200 if version else first_status
-        fresh = bytes(answer(status, {"data": {"version": version}} if status == 200 else {"error": "no quote"}))
-        return stored.setdefault(key, fresh) if key and service == "replays" else fresh
+        reads += 1
+        if not key and version and service.startswith("is late"):
+            old_reads += 1
+            version -= old_reads <= 2
+        if service.startswith("names nothing"):
+            version = 1
+        if key and service.startswith("replays"):
+            version = stored.setdefault(key, version)
+        data = {"version": version} | ({"time": reads} if "time" in service else {})
+        status = 200 if version or first_status == 200 else first_status
+        return bytes(answer(status, {"data": data} if status == 200 else {"error": "no quote"}))
 
     read, write = OPERATIONS["quotePublicCartCheckout"], OPERATIONS["quotePublicCart"]
     facts: dict[str, Any] = {
@@ -53,7 +67,7 @@ def test_a_key_keeps_no_read_from_what_has_changed(judged: Any, answer: Any, ser
             read.id: OperationFacts(path={"cartId": "{cart.id}"}),
         },
         "fixtures": {"cart": {"open": Fixture("cart", "open", values=tuple({"id": f"c{n}"} for n in range(9)))}},
-        "effects": {write.id: (Effect("/data/version", operation=read.id, absent=0),)},
+        "effects": {write.id: (Effect("/data/version", operation=read.id, absent=0, within_s=2.0),)},
         "credentials": {"full": Credential("full", SecretSource(env="X"), frozenset({read.scope, write.scope}))},
     }
     result, _ = judged(script, a_key_on_a_read_changes_nothing, read, **facts)
