@@ -125,7 +125,7 @@ async def an_expectation_to_continue_is_survived(case: Case) -> None:
     """A body announced with `Expect: 100-continue`, as curl and .NET do, gets a declared status: 417 is none.
 
     The body follows at once, which RFC 9110, section 10.1.1, allows. A proxy of HTTP/1.0 may wait without end: no
-    answer is no violation.
+    answer is not a violation.
     """
     request = await case.arrange()
     expecting = request.with_header("Expect", "100-continue").with_fresh_key()

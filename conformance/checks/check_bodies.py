@@ -62,7 +62,7 @@ def _defects(profile: Profile, operation: Operation) -> Mapping[str, Change]:
 @check("BODY-2", cases=_defects)
 async def a_body_that_is_no_json_is_answered_400(case: Case, change: Change) -> None:
     """A required body must be JSON."""
-    await case.shared_negative(change, refusals(case), "a body that is no JSON", any_refusal=True)
+    await case.shared_negative(change, refusals(case), "a body that is not JSON", any_refusal=True)
 
 
 _EXTENDED_JSON: Mapping[str, Change] = {
@@ -77,7 +77,7 @@ _EXTENDED_JSON: Mapping[str, Change] = {
 @check("BODY-2", cases=alternate_cases(_EXTENDED_JSON, 4))
 async def an_extension_of_json_is_no_json(case: Case, change: Change) -> None:
     """A warning where a body in an extension of JSON is accepted, which a parser may read (RFC 8259, section 9)."""
-    case.require_case(isinstance(case.facts.body, dict), "the profile's body is no JSON object")
+    case.require_case(isinstance(case.facts.body, dict), "the profile's body is not a JSON object")
     purpose = "a body in an extension of JSON"
     await case.shared_negative(change, refusals(case), purpose, any_refusal=True, level=Level.RECOMMENDED)
 
@@ -93,7 +93,7 @@ async def _flat_bodies(case: Case, request: Request) -> list[dict[str, str]]:
 @check("BODY-2")
 async def a_form_is_answered_400(case: Case) -> None:
     """A body that is valid as JSON is refused as a form; at the token endpoint only a warning (RFC 6749)."""
-    case.require_case(isinstance(case.facts.body, dict), "the profile's body is no JSON object")
+    case.require_case(isinstance(case.facts.body, dict), "the profile's body is not a JSON object")
     for index in range(1 + len(case.facts.bodies)):
         trial = await case.arrange()
         bodies = await _flat_bodies(case, trial)
@@ -126,7 +126,7 @@ async def a_body_that_is_no_object_is_answered_400(case: Case, value_of: Callabl
     await case.shared_negative(
         lambda request: request.with_raw_body(json.dumps(value_of(request.document)).encode()),
         refusals(case),
-        "a body that is no object",
+        "a body that is not an object",
         any_refusal=True,
         level=level,
     )
@@ -188,6 +188,6 @@ async def unknown_members_are_recorded(case: Case) -> None:
     """Whether an unknown member is ignored or refused is recorded."""
     case.require_case(not case.profile.bodies.unknown_members, "the profile states it, and BODY-9 judges it")
     request = await case.arrange()
-    case.require_applicable(isinstance(request.body, dict), "the profile's body is no JSON object")
+    case.require_applicable(isinstance(request.body, dict), "the profile's body is not a JSON object")
     answer = await case.send(request.with_body({**request.body, "xConformanceProbe": True}), "unknown member")
     case.note(f"an unknown member is answered {answer.summary}")

@@ -32,7 +32,7 @@ _ROOM: Final = 100
 
 
 def _require_object(case: Case, request: Request) -> dict[str, Any]:
-    case.require_applicable(isinstance(request.body, dict), "the profile's body is no JSON object")
+    case.require_applicable(isinstance(request.body, dict), "the profile's body is not a JSON object")
     return dict(request.body)
 
 
@@ -266,7 +266,7 @@ async def _expect_200(case: Case, request: Request, text: str) -> None:
 async def _expect_400(case: Case, request: Request, changed: Request, text: str) -> Answer:
     """A closed connection and a gateway's refusal are recorded: no status of the interface says them.
 
-    What has the shape of the target's own errors is no gateway's.
+    What has the shape of the target's own errors is not a gateway's.
     """
     answer: Answer = await case.send_with_retry(changed.with_fresh_key(), text, request.with_fresh_key())
     is_undeclared_refusal = answer.is_refused and not answer.has_declared_status and not _is_own_error(case, answer)

@@ -189,7 +189,7 @@ def _moments(profile: Profile, operation: Operation) -> Mapping[str, Moment]:
 
 
 async def _abandon(case: Case, request: Request, moment: Moment) -> bool:
-    """Whether a call was sent and abandoned at `moment`. One that fails is repeated: accidents are no evidence."""
+    """Whether a call was sent and abandoned at `moment`. One that fails is repeated: accidents are not evidence."""
     for _ in range(_ABANDONED_CALLS):
         if await case.runtime.sender.abandon(request, moment):
             return True
@@ -197,7 +197,7 @@ async def _abandon(case: Case, request: Request, moment: Moment) -> bool:
 
 
 async def _invalid_call_uses_key_up(case: Case, refusal: Answer) -> bool:
-    """Whether a good call under the key of a whole body that is no JSON is refused as `refusal` was."""
+    """Whether a good call under the key of a whole body that is not JSON is refused as `refusal` was."""
     request = await case.arrange()
     await case.send(request.with_raw_body(_NO_JSON), "an invalid call")
     return (await repeat(case, request, "a good call under its key")).status == refusal.status

@@ -292,7 +292,7 @@ async def an_iat_that_is_no_present_time_is_refused(case: Case, make: Callable[[
     request = await case.arrange()
     oauth_of(case)
     proof = replace(proof_of(request), claims={"iat": make(time.time())})
-    await _expect_refusal_for_age(case, request, proof, "an iat that is no present time")
+    await _expect_refusal_for_age(case, request, proof, "an iat that is not a present time")
 
 
 @check("OA-8")

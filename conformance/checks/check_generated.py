@@ -91,7 +91,7 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
     schema, name = schema_of(case), case.operation.request_schema
     case.need(schema is not None, f"schemas.{name}", "a schema of the body is needed")
     request = await case.arrange()
-    case.require_applicable(isinstance(request.body, dict), "the profile's body is no JSON object")
+    case.require_applicable(isinstance(request.body, dict), "the profile's body is not a JSON object")
     _expect_fit(case, name, request)
 
     places = PlaceSchemas(request.body, schema, fixed_places(case), closed=_refuses_unknown_members(case))
@@ -297,7 +297,9 @@ async def a_generated_text_is_no_integer(case: Case, name: str) -> None:
     request = await case.arrange()
 
     async def law(text: str) -> None:
-        await case.refusal(request.with_query(**{name: text}), {400}, f"{name} that is no integer", any_refusal=True)
+        await case.refusal(
+            request.with_query(**{name: text}), {400}, f"{name} that is not an integer", any_refusal=True
+        )
 
     await explore(
         case, Pool(str, no_integers), law, examples=case.examples, show=lambda text: f"{name} {_as_json(text)}",

@@ -85,7 +85,7 @@ async def a_replay_outlives_other_calls(case: Case) -> None:
 
 @check("IDEM-1", on=("quotePublicCart", "updateInstallationWebhook"), rests_on=PLAIN_REPLAY)
 async def a_replay_outlives_another_call_on_its_resource(case: Case) -> None:
-    """After an equal call on its resource, under another key, a repeat of the first is no third call.
+    """After an equal call on its resource, under another key, a repeat of the first is not a third call.
 
     It is answered as the first was, or as the second: a service may answer with the present state. Judged where the two
     differ, as by a version.
@@ -311,7 +311,7 @@ async def a_key_of_the_other_hosted_operation_is_another_call(case: Case) -> Non
     other = case.contract.operations[_HOSTED[1 - _HOSTED.index(case.operation.id)]]
     request, sent_before = await case.arrange(), await case.arrange(other)
     case.require_case(
-        isinstance(sent_before.body, dict) and isinstance(request.body, dict), "the bodies are no objects"
+        isinstance(sent_before.body, dict) and isinstance(request.body, dict), "the bodies are not objects"
     )
 
     def both(like: Request) -> dict[str, object]:

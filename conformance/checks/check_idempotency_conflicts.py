@@ -128,7 +128,7 @@ async def a_body_that_is_no_json_under_the_same_key_is_refused(case: Case) -> No
 
     first, repeat = await case.repeat_changed(change, "no JSON under the same key")
     if repeat.ok:
-        raise case.violation("a body that is no JSON was answered 200", first, repeat, expected="400 or 409")
+        raise case.violation("a body that is not JSON was answered 200", first, repeat, expected="400 or 409")
 
 
 @check("IDEM-4", rests_on=PLAIN_REPLAY)

@@ -225,7 +225,7 @@ async def _counts_of(case: Case, purpose: str, *, turns: bool, pause_s: float = 
 
 _CALLS = 3
 _LATER_S = 2.5
-"""Seconds after which an equal call is no double click any more."""
+"""Seconds after which an equal call is not a double click any more."""
 
 
 @check("IDEM-10", on="quotePublicCart")

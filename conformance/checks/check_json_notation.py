@@ -35,7 +35,7 @@ async def json_is_read_in_each_notation(case: Case, notation: Notation) -> None:
 
     Escapes make it longer: the usual one is filled up to the same length, since the largest body need not be stated.
     """
-    case.require_case(isinstance(case.facts.body, dict), "the profile's body is no JSON object")
+    case.require_case(isinstance(case.facts.body, dict), "the profile's body is not a JSON object")
     case.need_unlimited_fixtures()
     for change in (_with_wide_character, lambda _case, request: request):
         good = change(case, await case.arrange())

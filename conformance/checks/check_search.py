@@ -87,7 +87,7 @@ def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[
 
 @check("SRCH-3", cases=_not_integers)
 async def page_and_page_size_are_integers(case: Case, defect: tuple[str, str]) -> None:
-    """A page or pageSize that is no integer is answered 400. A line feed behind one, which some trim, is a warning."""
+    """A page or pageSize that is not an integer is answered 400. A line feed behind one, which some trim, warns."""
     name, value = defect
     level = Level.RECOMMENDED if value.endswith("\n") else None
     await case.shared_negative(

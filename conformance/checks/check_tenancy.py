@@ -163,7 +163,7 @@ async def a_member_of_a_body_chooses_no_installation(case: Case) -> None:
     name = await name_of_installation(case, key)
     case.require_case(name, "identity does not name the other installation")
     create = await case.arrange(case.contract.operations["createInstallationWebhook"])
-    case.require_case(isinstance(create.body, dict), "the body that creates an endpoint is no object")
+    case.require_case(isinstance(create.body, dict), "the body that creates an endpoint is not an object")
     request = create.with_body({**dict.fromkeys(_members_beyond(case, create), name), **create.body})
     created = await case.send_with_retry(request, "a body that names another installation", create)
     if not created.ok:
@@ -204,7 +204,7 @@ async def a_body_names_no_part_of_another_installations_object(case: Case) -> No
     for where in _places_of_parts(case, good):
         part = pointer.get(good.body, where)
         is_its_own = all(pointer.has(body, where) and pointer.get(body, where) != part for body in known_bodies)
-        case.require_case(is_its_own, f"what {where} names is no part of one resource alone")
+        case.require_case(is_its_own, f"what {where} names is not a part of one resource alone")
         unknown_body = pointer.replace(unknown_body, where, unknown_id_like(part))
         foreign_body = pointer.replace(foreign_body, where, pointer.get(other.body, where))
     refusal = await case.send_with_retry(good.with_body(unknown_body).with_fresh_key(), "a part that does not exist")
@@ -236,7 +236,7 @@ async def a_list_shows_nothing_of_another_installation(case: Case) -> None:
     members = await case.runtime.fixtures.get_shared(fixture, {})
     names = {name.rpartition(".")[2] for name in placeholders(dict(path))} or {
         "id"
-    }  # others are no ids: its URL, a state
+    }  # others are not ids: its URL, a state
     foreign_values = [value for name in names & members.keys() if is_distinctive(value := str(members[name]))]
     case.require_case(foreign_values, "the id of the other installation's endpoint may occur by chance")
     answer = await case.control(await case.arrange())

@@ -132,7 +132,7 @@ async def a_text_is_measured_in_characters(case: Case) -> None:
 async def every_stated_body_is_accepted(case: Case, index: int | None) -> None:
     """Another body that the profile states as valid is not answered 400, where the usual one is answered 200.
 
-    Its state may not allow what such a body asks for, which is no question of the body.
+    Its state may not allow what such a body asks for, which is not a question of the body.
     """
     missing = f"the profile states no other valid body (operations.{case.operation.id}.bodies)"
     case.require_case(index is not None, missing)

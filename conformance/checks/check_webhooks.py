@@ -83,7 +83,7 @@ async def an_update_that_changes_nothing_finds_its_endpoint(case: Case) -> None:
 
 @check("WH-1", on="updateInstallationWebhook", cases=kinds_of_endpoints)
 async def an_endpoint_of_another_body_can_be_updated(case: Case, kind: str | int) -> None:
-    """An endpoint that another valid body created is found by PATCH, too, and is no cause of a 5xx.
+    """An endpoint that another valid body created is found by PATCH, too, and is not a cause of a 5xx.
 
     A refusal of it may be a rule about what the body named, but for a conflict where the profile states none.
     """
@@ -243,7 +243,7 @@ async def patch_changes_what_it_names(case: Case) -> None:
     """
     need_partial_update(case)
     created, update = await create_endpoint(case)
-    case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is no object")
+    case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is not an object")
     changed_values: dict[str, Any] = {}
     members = ShownMembers(case, created)
     kept_names = {name for name in created.request.body if is_shown(case, created, name)}
@@ -276,7 +276,7 @@ async def updates_at_once_change_what_each_names(case: Case) -> None:
     """Of two PATCHes at once that name different members, neither takes back what the other one has changed."""
     need_partial_update(case)
     created, update = await create_endpoint(case)
-    case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is no object")
+    case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is not an object")
     steps = await steps_of(case, created, update)
     need_steps(case, steps)
     *steps, last = steps

@@ -67,7 +67,7 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
     """Verify a certificate, and that run.json and journal.ndjson of a run are those that it certifies. Sends nothing.
 
     Exits 0 if the signature and the files match and the certificate has not expired, otherwise 1; 2 if a file cannot be
-    read or is no certificate.
+    read or is not a certificate.
 
     \b
     Examples:

@@ -135,7 +135,7 @@ def compare(
 
 
 def _require_kinds(words: tuple[str, ...]) -> None:
-    """Raises UsageError on a word that is no kind of difference."""
+    """Raises UsageError on a word that is not a kind of difference."""
     from conformance.core.errors import UsageError
     from conformance.decisions.comparison import Kind
 

@@ -47,7 +47,7 @@ class ProofKey:
             return cls(algorithm, OKPKey.generate_key("Ed25519"))
         if algorithm[:2] in ("RS", "PS"):
             return cls(algorithm, RSAKey.generate_key(2048))
-        raise ValueError(f"{algorithm} is no asymmetric signature algorithm that this suite can use")
+        raise ValueError(f"{algorithm} is not an asymmetric signature algorithm that this suite can use")
 
     @cached_property
     def public(self) -> dict[str, Any]:

@@ -315,7 +315,7 @@ class Fixtures:
                 else:
                     value = await call_in_thread(partial(function, context=dict(scope)))
                 value = await value if inspect.isawaitable(value) else value
-            json.dumps(value)  # raises where it is no JSON value
+            json.dumps(value)  # raises where it is not a JSON value
             return strictjson.replace_surrogates(value)
         except TimeoutError:
             raise FixtureError(f"{fixture.python} took over {TIMEOUT_S:g} s", where=_key(fixture)) from None
@@ -378,7 +378,7 @@ def _module(path: Path) -> ModuleType:
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
-            raise ImportError(f"{path.name} is no Python file")
+            raise ImportError(f"{path.name} is not a Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # dataclasses and pickle look there
         try:

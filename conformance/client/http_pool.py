@@ -175,7 +175,7 @@ class HttpClient:
 
 
 def _is_address(host: str) -> bool:
-    """Whether the host is no name: then there is one attempt to connect, which leaves no socket when cancelled."""
+    """Whether the host is not a name: then there is one attempt to connect, which leaves no socket when cancelled."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

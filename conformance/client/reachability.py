@@ -113,7 +113,7 @@ class _Attempt:
 
     @property
     def _scheme_hint(self) -> str:
-        """A port of http lets a client of https wait, or answers what is no TLS."""
+        """A port of http lets a client of https wait, or answers what is not TLS."""
         is_https = self._profile.base_url.lower().startswith("https:")
         return " Does it speak TLS? If not, write http://" if is_https else ""
 

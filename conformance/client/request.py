@@ -148,7 +148,7 @@ class Request(msgspec.Struct, frozen=True):
         )
 
     def with_made_up_authorization(self, value: str) -> Request:
-        """A value without any credential's key is no secret: evidence shows it unchanged."""
+        """A value without any credential's key is not a secret: evidence shows it unchanged."""
         return self.with_authorization(value, evidence=(value,))
 
     def with_proof(self, proof: Proof | None) -> Request:

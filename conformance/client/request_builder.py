@@ -240,7 +240,7 @@ class Arranger:
             raise MissingFact("oauth", f"{operation.id} needs a client")  # a body would not help
         if sample_body is None:
             raise MissingFact(f"operations.{operation.id}.body", f"{operation.id} needs a valid body")
-        return escape(sample_body)  # braces in a schema example are no placeholders
+        return escape(sample_body)  # braces in a schema example are not placeholders
 
     def _require_path(self, operation: Operation, facts: OperationFacts) -> None:
         for name in operation.path_parameters:

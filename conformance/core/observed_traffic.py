@@ -29,7 +29,7 @@ class ObservedTraffic(msgspec.Struct, frozen=True):
     foreign: int
     """The number of exchanges with other hosts, which were left out."""
     unknown: Mapping[str, int]
-    """Requests to the target that are no operation of the interface: `GET /api/v1/status` -> number."""
+    """Requests to the target that are not operations of the interface: `GET /api/v1/status` -> number."""
     skipped: Mapping[str, int]
     """The reason why an exchange was not judged -> number."""
     decidable: tuple[str, ...]

@@ -136,7 +136,7 @@ class Option:
         try:
             number = int(text) if self.kind is Kind.INTEGER else float(text)
         except ValueError:
-            raise UsageError(f"{text!r} is no number", where=where) from None
+            raise UsageError(f"{text!r} is not a number", where=where) from None
         return self._within_bounds(number, where)
 
     def _within_bounds(self, number: float, where: str) -> float:
@@ -170,7 +170,7 @@ def parse_duration(text: str, where: str) -> float:
     try:
         return float(number) * _UNITS[unit]
     except ValueError:
-        raise UsageError(f"{text!r} is no number of seconds", where=where, hint="write 90, 90s, 10m or 2h") from None
+        raise UsageError(f"{text!r} is not a number of seconds", where=where, hint="write 90, 90s, 10m or 2h") from None
 
 
 def parse_shard(text: str, where: str) -> tuple[int, int]:

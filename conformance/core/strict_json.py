@@ -46,7 +46,7 @@ class NumberLimitError(JsonLimitError):
 
 
 def _refuse_constant(name: str) -> Any:
-    raise JsonError(f"{name} is no JSON value")
+    raise JsonError(f"{name} is not a JSON value")
 
 
 def _integer(digits: str) -> int:
@@ -56,7 +56,7 @@ def _integer(digits: str) -> int:
 
 
 def _float(text: str) -> int | float:
-    """The nearest float; an integer where no float is that great: infinity is no JSON number, and equals itself."""
+    """The nearest float; an integer where no float is that great: infinity is not a JSON number, and equals itself."""
     value = float(text)
     if not math.isinf(value):
         return value

@@ -186,7 +186,7 @@ def read_certificate(data: bytes, key: bytes | None = None, *, where: str = "") 
     """Reads and verifies a certificate. `key`: the trusted public key (PEM); without it, the key in the certificate is
     used. `where`: the file's name, for errors.
 
-    Raises CertificateError where the content was changed after signing, and UsageError where it is no certificate.
+    Raises CertificateError where the content was changed after signing, and UsageError where it is not a certificate.
     """
     trusted = _public(key) if key else None
     envelope = _envelope(data, where)
@@ -293,10 +293,10 @@ def _envelope(data: bytes, where: str) -> Any:
 
 
 def _unreadable(data: bytes, where: str) -> ConformanceError:
-    """The error for a file that is no certificate, or was changed after signing."""
+    """The error for a file that is not a certificate, or was changed after signing."""
     if PAYLOAD_TYPE.encode() in data:
         return CertificateError("is not what was signed: it was changed, or its signature is missing", where=where)
-    return UsageError("is no certificate", where=where, hint="`conformance certify` writes one")
+    return UsageError("is not a certificate", where=where, hint="`conformance certify` writes one")
 
 
 def _verify(envelope: Any, public: SSlibKey, where: str) -> SSlibKey:
@@ -326,7 +326,7 @@ def _signer(key: bytes, password: str) -> tuple[Any, bytes]:
         hint = _ENCRYPTION_HINT if password else hint
         raise UsageError(f"no private key can be read: {error}", where="--key", hint=hint) from None
     if not isinstance(private, Ed25519PrivateKey):
-        raise UsageError("is no Ed25519 key", where="--key", hint=hint)
+        raise UsageError("is not an Ed25519 key", where="--key", hint=hint)
     return CryptoSigner(private), _pem(private.public_key())
 
 
@@ -342,7 +342,7 @@ def _public(key: bytes) -> SSlibKey:
         hint = "openssl pkey -in key.pem -pubout -out public.pem"
         raise UsageError("no public key can be read", where="--key", hint=hint) from None
     if not isinstance(public, Ed25519PublicKey):
-        raise UsageError("is no Ed25519 key", where="--key")
+        raise UsageError("is not an Ed25519 key", where="--key")
     return SSlibKey.from_crypto(public)
 
 

@@ -119,7 +119,7 @@ class TrafficCounted(_Line, frozen=True, tag="traffic"):
     source: str
     foreign: int = 0
     unknown: Mapping[str, int] = {}
-    """Requests to the target that are no operation of the interface."""
+    """Requests to the target that are not operations of the interface."""
     skipped: Mapping[str, int] = {}
     """Reason -> number of exchanges."""
 
@@ -218,7 +218,7 @@ def encode(line: Line) -> bytes:
 
 
 class NoJson(ValueError):
-    """The text of a line is no JSON, such as an incomplete last line of a killed run."""
+    """The text of a line is not JSON, such as an incomplete last line of a killed run."""
 
 
 def decode(text: bytes, where: str = "journal", number: int = 1) -> Line:
@@ -233,7 +233,7 @@ def decode(text: bytes, where: str = "journal", number: int = 1) -> Line:
     except (ValueError, RecursionError):
         raise NoJson from None
     if isinstance(line, RunStarted) and not _has_time_zone(line.started_at):
-        problem = f"started_at is {line.started_at[:40]!r}, which is no time with a time zone"
+        problem = f"started_at is {line.started_at[:40]!r}, which is not a time with a time zone"
         raise JournalError(f"line {number} does not fit the schema: {problem}", where=where)
     return line
 
@@ -252,7 +252,7 @@ def _line_error(text: bytes, number: int, where: str, problem: str) -> JournalEr
     except (ValueError, RecursionError):
         raise NoJson from None
     if not isinstance(value, dict) or "kind" not in value:
-        return JournalError(f"line {number} is no journal line", where=where)
+        return JournalError(f"line {number} is not a journal line", where=where)
     kind, version = value["kind"], value.get("schema_version")
     if kind == "run" and version != JOURNAL_VERSION:
         suite = value.get("suite")

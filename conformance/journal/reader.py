@@ -12,7 +12,7 @@ from conformance.journal.exchange_store import Place
 from conformance.journal.lines import Line, NoJson, decode
 
 LONGEST_LINE: Final = 64_000_000
-"""In bytes. A longer line is no line of a journal: a run writes lines of at most a tenth of this."""
+"""In bytes. A longer line is not a line of a journal: a run writes lines of at most a tenth of this."""
 _CHUNK: Final = 4096
 _MAX_BLANK: Final = 1_000
 
@@ -20,7 +20,7 @@ _MAX_BLANK: Final = 1_000
 def read(path: Path) -> Iterator[Line]:
     """The lines of a journal, in order. An incomplete last line, which a killed run leaves, is skipped.
 
-    Raises JournalError on a file that cannot be read, on a line before the last that is no JSON, and as `lines.decode`.
+    Raises JournalError on a file that cannot be read, on a line before the last that is not JSON, or as `lines.decode`.
     """
     return (line for line, _ in read_with_places(path))
 
@@ -39,7 +39,7 @@ def read_with_places(path: Path) -> Iterator[tuple[Line, Place]]:
                 if not text.strip():
                     blank_count += 1
                     if blank_count > _MAX_BLANK:
-                        raise JournalError("contains only blank lines: it is no journal", where=str(path))
+                        raise JournalError("contains only blank lines: it is not a journal", where=str(path))
                     continue
                 try:
                     line = decode(text, str(path), number)
@@ -54,9 +54,9 @@ def read_with_places(path: Path) -> Iterator[tuple[Line, Place]]:
 
 
 def _damage(path: Path, number: int) -> JournalError:
-    """The error for a line that is no JSON. Only the last one may be: a run that was killed writes part of it."""
+    """The error for a line that is not JSON. Only the last one may be: a run that was killed writes part of it."""
     hint = "a run writes whole lines, and reports and --resume need them: restore the file from a copy, or run again"
-    return JournalError(f"line {number} is no JSON", where=str(path), hint=hint)
+    return JournalError(f"line {number} is not JSON", where=str(path), hint=hint)
 
 
 def _read_texts(file: BinaryIO) -> Iterator[bytes]:

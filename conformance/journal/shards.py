@@ -55,7 +55,7 @@ class _Part:
 def join_shards(journals: Iterable[tuple[str, Callable[[], Iterable[Line]]]]) -> Iterator[Line]:
     """Joins the lines of all shards. Each journal: its name for messages, and a function that reads it again.
 
-    Raises UsageError where they are not all shards of one run, JournalError where one is no journal.
+    Raises UsageError where they are not all shards of one run, JournalError where one is not a journal.
     """
     parts = [_read_part(where, lines) for where, lines in journals]
     _require_one_run(parts)
@@ -72,7 +72,7 @@ def _read_part(where: str, lines: Callable[[], Iterable[Line]]) -> _Part:
     fold = JournalFold(where, memory=0)
     fold.add_all((line, None) for line in lines() if not isinstance(line, ExchangeRecorded))
     if fold.head.shard is None:
-        raise UsageError("is no shard, but a whole run", where=where, hint="`run --shard 1/4` creates one")
+        raise UsageError("is not a shard, but a whole run", where=where, hint="`run --shard 1/4` creates one")
     return _Part(where, lines, fold.head, fold.head.shard, fold.ends)
 
 

@@ -1,6 +1,6 @@
 """The formats that a schema names, in a value that matches the schema.
 
-JSON Schema's `format` is an annotation (2020-12, Validation, section 7): a text that is not of it is no violation.
+JSON Schema's `format` is an annotation (2020-12, Validation, section 7): a text that is not of it is not a violation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The requirements that are judged on every exchange of a run.
 
 Each judges one answer. Where several invariants could report a defect, one owns it, so that one defect makes one row
-red: a status of 2xx belongs to STA-2 and any other to STA-1; a non-200 body that is no JSON object belongs to ERR-1,
+red: a status of 2xx belongs to STA-2 and any other to STA-1; a non-200 body that is not a JSON object belongs to ERR-1,
 and how the JSON is written (byte order mark, NaN, media type) to ENV-1 alone.
 """
 
@@ -105,10 +105,10 @@ class Invariants:
         if answer.value is NO_VALUE:
             if answer.ok:
                 problem = answer.strict_error or "cannot be parsed"
-                yield Finding("ENV-1", "not-json", f"the body is no JSON (RFC 8259): {problem}")
+                yield Finding("ENV-1", "not-json", f"the body is not JSON (RFC 8259): {problem}")
             return
         if answer.strict_error:
-            yield Finding("ENV-1", "not-strict", f"the body is no JSON (RFC 8259): {answer.strict_error}")
+            yield Finding("ENV-1", "not-strict", f"the body is not JSON (RFC 8259): {answer.strict_error}")
         if not answer.ok and not isinstance(answer.value, dict):
             return
         media_type = answer.header("Content-Type")
@@ -116,7 +116,7 @@ class Invariants:
             yield Finding("ENV-1", "no-media-type", "no Content-Type names JSON", Level.RECOMMENDED)
         elif media_type.partition(";")[0].strip().lower() == "text/json":
             yield Finding(
-                "ENV-1", "text-json", "JSON is sent as text/json, which is no registered type", Level.RECOMMENDED
+                "ENV-1", "text-json", "JSON is sent as text/json, which is not a registered type", Level.RECOMMENDED
             )
         elif not _JSON_MEDIA.match(media_type.strip()):
             yield Finding("ENV-1", "media-type", f"JSON is sent as {media_type}")
@@ -160,7 +160,7 @@ class Invariants:
                 "ERR-1", f"not-object:{status}", f"the body of the {status} begins with {answer.first_character!r}"
             )
         elif value is NO_VALUE:
-            yield Finding("ERR-1", f"not-json:{status}", f"the body of the {status} is no JSON")
+            yield Finding("ERR-1", f"not-json:{status}", f"the body of the {status} is not JSON")
         elif not isinstance(value, dict) or not value:
             description = "an empty object" if value == {} else strictjson.json_type(value)
             yield Finding("ERR-1", f"not-object:{status}", f"the body of the {status} is {description}")
@@ -303,7 +303,7 @@ def _value_of(body: bytes) -> Any:
 
 
 def _texts_of(body: bytes, value: Any) -> str:
-    """The strings of a body without JSON escapes, which may look like a path; of one that is no JSON, all of it."""
+    """The strings of a body without JSON escapes, which may look like a path; of one that is not JSON, all of it."""
     pending = [value]
     texts = [] if isinstance(value, (dict, list, str)) else [body.decode("utf-8", "replace")]
     while pending:
@@ -329,8 +329,8 @@ def _is_out_of_scope(answer: Answer) -> bool:
     """Whether the request went to no declared operation: another method, or a path that a server may read differently.
 
     An oversize request may be refused by a component in front of the service, in any format, and a body in chunks for
-    its missing length (RFC 9110, section 15.5.12). So may one that is no valid HTTP: a URL with an incomplete escape, a
-    header with a byte that is not ASCII.
+    its missing length (RFC 9110, section 15.5.12). So may one that is not valid HTTP: a URL with an incomplete escape,
+    or a header with a byte that is not ASCII.
     """
     if answer.status == 400 and _is_malformed(answer):
         return True
@@ -339,7 +339,7 @@ def _is_out_of_scope(answer: Answer) -> bool:
     ):
         return True
     if answer.status == 405 and any(name in METHOD_OVERRIDES for name, _ in answer.request.headers):
-        return True  # it was taken for another method, which is no operation
+        return True  # it was taken for another method, which is not an operation
     oversize = len(answer.sent_body) + len(answer.url) > _OVERSIZE or len(answer.url) > _LONG_URL
     oversize = oversize or sum(len(name) + len(value) for name, value in answer.sent_headers) > _LARGE_HEADERS
     edge = oversize and answer.status in _OVERSIZE_STATUSES

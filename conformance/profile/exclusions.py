@@ -31,7 +31,7 @@ class Exclusions:
     """Name -> status, scopes and installation of a credential that does not exist."""
     problems: list[Problem] = field(default_factory=list)
     remaining: dict[Key, list[int]] = field(default_factory=dict)
-    """The key of a list -> which of its items are no exclusions."""
+    """The key of a list -> which of its items are not exclusions."""
 
     def in_source(self, problems: Iterable[Problem]) -> Iterator[Problem]:
         """Problems of the document without its exclusions, with the keys of the document that has them."""

@@ -28,7 +28,7 @@ def pattern_trouble(pattern: str) -> str:
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError, ValueError) as error:  # ValueError: thousands of digits
-        return f"{pattern[:200]!r} is no regular expression: {error}"
+        return f"{pattern[:200]!r} is not a regular expression: {error}"
     if (count := _repetitions(pattern)) > _MAX_REPETITIONS:
         return f"{pattern[:200]!r} demands {count:,} repetitions, and at most {_MAX_REPETITIONS:,} are supported"
     if text := _slow_text(pattern):

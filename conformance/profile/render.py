@@ -78,8 +78,8 @@ def _name(token: str, text: str) -> str:
 def render(value: JsonValue, scope: Scope) -> JsonValue:
     """Replaces every placeholder of `value` at any depth of objects and arrays, except in names of members.
 
-    A string that is only one placeholder becomes its value, of any type. In a longer string a value that is no string
-    is written as JSON. Raises UnknownPlaceholder, MalformedPlaceholder.
+    A string that is only one placeholder becomes its value, of any type. In a longer string a value that is not a
+    string is written as JSON. Raises UnknownPlaceholder, MalformedPlaceholder.
     """
     if isinstance(value, str):
         return _render_text(value, scope)

@@ -92,7 +92,7 @@ def url_trouble(url: str) -> str:
     try:
         str(parts.hostname).encode("idna")
     except UnicodeError:
-        return f"{_mask_credentials(url)!r} has a host that is no valid name: each label has 1 to 63 characters"
+        return f"{_mask_credentials(url)!r} has a host that is not a valid name: each label has 1 to 63 characters"
     return ""
 
 
@@ -330,7 +330,7 @@ def _sign_values(key: Key, table: Mapping[str, Any]) -> Iterator[Problem]:
     if table.get("step") == 0:
         yield Problem((*key, "step"), "must not be 0", "leave it out where the value only changes")
     if "step" in table and absent is not None and (isinstance(absent, bool) or not isinstance(absent, int | float)):
-        yield Problem((*key, "absent"), f"{absent!r} is no number that grows by step", "state the number before it")
+        yield Problem((*key, "absent"), f"{absent!r} is not a number that grows by step", "state the number before it")
     if any(name.startswith(ANSWER) for name in _names_in(table)) and absent is None:
         message = "before the call there is no answer to read the sign by"
         yield Problem(key, "lacks the key absent", message)

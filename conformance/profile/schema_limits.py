@@ -26,7 +26,7 @@ class _Part(NamedTuple):
     is_map: bool = False
     """Its members are named freely."""
     is_data: bool = False
-    """It is no schema, but a value that a schema states."""
+    """It is not a schema, but a value that a schema states."""
 
 
 def check_limits(document: Mapping[str, Any], where: str) -> None:

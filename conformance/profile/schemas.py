@@ -243,6 +243,6 @@ def _check(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
     except jsonschema_rs.ValidationError as error:
         at = pointer.join(*error.instance_path)
         reason = error.message.splitlines()[0]
-        message = f"schema {schema_name} is no valid JSON Schema: {reason}" + (f" at {at}" if at else "")
+        message = f"schema {schema_name} is not a valid JSON Schema: {reason}" + (f" at {at}" if at else "")
         raise ProfileError(message, where=str(path)) from error
     return bundle

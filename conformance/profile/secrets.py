@@ -69,7 +69,7 @@ def resolve_secret(credential: Credential) -> str:
 def secret_trouble(secret: str) -> str:
     """Why a text cannot be an API key in a header (RFC 9110 section 5.5); empty where it can."""
     if secret[-1:] in ("\n", "\r") and not re.search(r"[\n\r\0]", secret.rstrip("\r\n")):
-        return "ends with a line break, which is no part of a key"
+        return "ends with a line break, which is not a part of a key"
     if "\n" in secret or "\r" in secret or "\0" in secret:
         return "has more than one line"
     if len(secret) < MIN_LENGTH:

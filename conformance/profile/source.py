@@ -78,7 +78,7 @@ def _one_line(text: str) -> str:
 
 
 def read_toml(path: Path, missing: str = "--profile takes the path of a TOML file") -> tuple[str, dict[str, Any]]:
-    """The text and the document. Raises ProfileError where the file cannot be read or is no TOML."""
+    """The text and the document. Raises ProfileError where the file cannot be read or is not TOML."""
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)

@@ -51,7 +51,7 @@ def structure_problems(document: Mapping[str, Any], schema: dict[str, Any] | Non
 def _number_problems(document: Mapping[str, Any], root: dict[str, Any]) -> Iterator[Problem]:
     for key, value, declared in walk(document, root, root):
         if isinstance(value, float) and not math.isfinite(value):
-            yield Problem(key, f"{value} is no JSON number")
+            yield Problem(key, f"{value} is not a JSON number")
         elif isinstance(value, float) and declared.get("type") == "integer":  # to JSON Schema, 1.0 is an integer
             yield Problem(key, "must be an integer, not a float")
         elif isinstance(value, int) and declared.get("type") == "number" and abs(value) > sys.float_info.max:

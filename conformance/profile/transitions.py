@@ -52,7 +52,7 @@ def _status(key: Key, table: Mapping[str, Any]) -> Iterator[Problem]:
     if "status" not in table:
         return
     if table["status"] not in REFUSAL_STATUSES:
-        message = f"{table['status']} is no declared status of a refusal"
+        message = f"{table['status']} is not a declared status of a refusal"
         yield Problem((*key, "status"), message, "400, 401, 403, 404 or 409")
     if table["operation"] == _EXCHANGE:
         message = f"of {_EXCHANGE} is judged as the table oauth.status states it"
@@ -65,7 +65,7 @@ def _use(document: Document, key: Key, table: Mapping[str, Any]) -> Iterator[Pro
     """A problem where the request of the operation, and what it is made of, names no fixture of the kind."""
     operation, kind = table["operation"], table["fixture"].partition(".")[0]
     request = _request(document, operation)
-    # braces that are written twice are no placeholder, which `doctor` finds out
+    # braces that are written twice are not placeholders, which `doctor` finds out
     is_stated = any(part is not None for part in request) and "{{" not in str(request)
     if is_stated and kind not in _kinds(document, operation):
         message = f"the request of {operation} holds no {kind}, so that its state is without effect"

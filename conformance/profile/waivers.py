@@ -27,10 +27,10 @@ class StatedWaiver(Waiver):
 
 
 def waiver_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Last days that are no dates, in the waivers of a document that is valid by its schema."""
+    """Last days that are not dates, in the waivers of a document that is valid by its schema."""
     for index, table in enumerate(document.get("waivers", ())):
         if not _is_date(table["until"]):
-            yield Problem(("waivers", index, "until"), f"{table['until']!r} is no date", "YYYY-MM-DD")
+            yield Problem(("waivers", index, "until"), f"{table['until']!r} is not a date", "YYYY-MM-DD")
 
 
 def _is_date(text: str) -> bool:

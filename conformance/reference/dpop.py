@@ -144,7 +144,7 @@ def is_for_this_url(call: Call, proof: Proof) -> None:
 
 
 def normalize(url: str) -> tuple[str, str, str] | None:
-    """Scheme, authority and path for comparison; query and fragment are ignored. None where it is no URL."""
+    """Scheme, authority and path for comparison; query and fragment are ignored. None where it is not a URL."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

@@ -107,7 +107,7 @@ class SearchRules:
     required: tuple[str, ...]
     defaults: Mapping[str, str]
     integer: Callable[[str, str], int | None]
-    """(parameter name, text) -> number; None where the text is no integer."""
+    """(parameter name, text) -> number; None where the text is not an integer."""
     sorts: tuple[str, ...]
     locales: tuple[str, ...]
     markets: tuple[str, ...]
@@ -183,7 +183,7 @@ class Transport:
     loses: Callable[[Call, Reply], bool] = lambda _call, _reply: False
     """Whether the connection ends before the body of this answer."""
     takes_part_of_body: bool = False
-    """Whether a body that ends before its length is read as one of the length that came, which is no JSON."""
+    """Whether a body that ends before its length is read as one of the length that came, which is not JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A strict validator for the few JSON Schema keywords that the service's request schemas use.
 
-Nothing is coerced: "1" is no integer, 1.0 is one (JSON Schema 2020-12, 6.1.1), true is no number.
+Nothing is coerced: "1" is not an integer, 1.0 is one (JSON Schema 2020-12, 6.1.1), true is not a number.
 """
 
 from __future__ import annotations

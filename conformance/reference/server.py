@@ -28,7 +28,9 @@ class JsonProtocol(HttpToolsProtocol):
     """HTTP/1.1 with JSON bodies also for requests that are not valid HTTP."""
 
     def send_400_response(self, _msg: str) -> None:
-        body = dumps({"error": {"code": "bad_request", "message": "This is no HTTP request."}, "requestId": "req_0"})
+        body = dumps(
+            {"error": {"code": "bad_request", "message": "This is not an HTTP request."}, "requestId": "req_0"}
+        )
         fields = ("content-type: application/json", f"content-length: {len(body)}", "connection: close")
         self.transport.write("\r\n".join(["HTTP/1.1 400 ", *fields, "", ""]).encode() + body)
         self.transport.close()

@@ -119,7 +119,7 @@ def _database_errors(url: str) -> Iterator[None]:
     try:
         yield
     except ArgumentError:
-        raise UsageError("that is no database URL", where="--database", hint="such as sqlite:///shop.db") from None
+        raise UsageError("that is not a database URL", where="--database", hint="such as sqlite:///shop.db") from None
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         driver = getattr(error, "name", None) or make_url(url).drivername
         hint = "pip install 'commerce-conformance[postgresql]'" if "psycopg" in driver else "install its driver"

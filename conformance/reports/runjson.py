@@ -43,7 +43,7 @@ def schema() -> dict[str, Any]:
 def load_run(path: Path) -> Run:
     """Reads the run of a `run.json`, or of the folder that contains one, without exchanges.
 
-    Raises JournalError where the file is missing, is no JSON, or has another shape or schema version.
+    Raises JournalError where the file is missing, is not JSON, or has another shape or schema version.
     """
     return _decode(path, Run, MAX_BYTES)
 

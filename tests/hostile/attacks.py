@@ -1,4 +1,4 @@
-"""Targets whose answers have a sound head, and a body that is no JSON, or says what it should not."""
+"""Targets whose answers have a sound head, and a body that is not JSON, or says what it should not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a target does, the run ends soon, in bounded memory, with a whole report, and is no false verdict.
+"""Whatever a target does, the run ends soon, in bounded memory, with a whole report, and gives no false verdict.
 
 Each mode is a target of its own (`registry.MODES`); a third of them are well-behaved but for some of their answers,
 so that the suite gets far enough to be hurt.

@@ -18,7 +18,7 @@ TOP_LEVEL = {"pyproject.toml", "README.md", "conformance", "profiles", "tests", 
 def _tracked() -> list[str]:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
-        pytest.skip("this is no git checkout")
+        pytest.skip("this is not a git checkout")
     return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 

@@ -33,7 +33,7 @@ PARTICIPLES: Final = _words(
     resting standing going coming keeping having done spent lost met
     """
 )
-"""Participles and past forms that are no name by themselves, wherever they stand."""
+"""Participles and past forms that are not names by themselves, wherever they stand."""
 ADVERBS: Final = _words(
     """
     aside briefly elsewhere hurriedly soon apart alone again together anew ahead behind beside beforehand

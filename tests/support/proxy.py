@@ -50,7 +50,7 @@ class Message:
 
     @property
     def json(self) -> Any:
-        """The body's value, or None where it is no JSON."""
+        """The body's value, or None where it is not JSON."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):

@@ -38,7 +38,7 @@ def junit_errors(validators: Path, file: Path, schema: str) -> list[str]:
 
 
 def sarif_errors(validators: Path, file: Path, place: Path) -> list[str]:
-    """With the rules of SARIF and those of GitHub; a warning is no error. `place`: a folder for the tool's answer."""
+    """With the rules of SARIF and of GitHub; a warning is not an error. `place`: a folder for the tool's answer."""
     found = place / "found.sarif"
     tool = validators / "node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool"
     command = [str(tool), "validate", str(file), "--rule-kind", "Sarif;Gh", "--output", str(found)]

@@ -35,7 +35,7 @@ async def examine_loss(case: Case, signal: Inconclusive) -> None:
         case.runtime.memory[name] = count + 1
         try:
             await _repeat(case, answer.request)
-        except (Inconclusive, *OBSTACLES, BudgetExhausted):  # that is no answer to the question
+        except (Inconclusive, *OBSTACLES, BudgetExhausted):  # that is not an answer to the question
             return
 
 

@@ -99,7 +99,7 @@ class Views:
 
     @classmethod
     async def watch(cls, case: Case, read: Request, owner: str) -> Views | None:
-        """None where an id is no number, or both are shown different objects; `read` is that of the second one."""
+        """None where an id is not a number, or both are shown different objects; `read` is that of the second one."""
         if all(map(is_distinctive, read.path.values())):
             return None
         reads = (case.as_credential(read, owner), read)

@@ -42,6 +42,6 @@ SPELLINGS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 def with_spelling(request: Request, spell: Callable[[str], str], name: str) -> Request:
-    """The request to another spelling of its path. It is no operation of the interface: no invariant judges it."""
+    """The request to another spelling of its path. It is not an operation of the interface: no invariant judges it."""
     operation = replace(request.operation, path=spell(request.operation.path))
     return structs.replace(request, operation=operation, raw_path={"": name})

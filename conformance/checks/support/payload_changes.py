@@ -59,7 +59,7 @@ def _is_equal(first: Any, second: Any) -> bool:
 
 
 def _parts(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """By its place, every value within an answer that is no object."""
+    """By its place, every value within an answer that is not an object."""
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     if not isinstance(value, dict):
         yield at, value

@@ -59,7 +59,7 @@ def _window_s(facts: RateLimit) -> float:
 def expect_overlap(case: Case, answers: Sequence[Answer]) -> None:
     """Inconclusive where no call was under way while another one was: without rivals nothing was raced for.
 
-    What was answered 429 is no rival. Where that may be the reason, the check runs again.
+    What was answered 429 is not a rival. Where that may be the reason, the check runs again.
     """
     if _have_competed(answers):
         return

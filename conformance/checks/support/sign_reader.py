@@ -92,7 +92,7 @@ class SignReader:
             place = self.effect.pointer
             raise self._blind(f"shows nothing at {place}" if document is not MISSING else "shows nothing: 404")
         if self._was_present and self.effect.step is not None:
-            raise self._blind("was there and is absent now: it is no count of effects")
+            raise self._blind("was there and is absent now: it is not a count of effects")
         return self.effect.absent
 
     def _blind(self, problem: str) -> Blind:

@@ -117,14 +117,14 @@ class SignWatch:
             problem = "numbers that cannot be compared" if both else f"no number at {self.effect.pointer}"
             self.problem = self._blind(f"shows {problem}")
         elif moved // unit < 0:
-            self.problem = self._blind("went backwards: it is no count of effects")
+            self.problem = self._blind("went backwards: it is not a count of effects")
         elif self.effect.step is None and moved % unit:
             self.problem = self._blind("does not move by the same with each effect")
         else:
             self.effects = int(moved // unit)
 
     def movement(self) -> float | int | None:
-        """By how much the value has grown since the baseline; None where that is no number."""
+        """By how much the value has grown since the baseline; None where that is not a number."""
         return movement(self._baseline, self.value, lengths=True)
 
     def note_move(self, lag_s: float) -> None:

@@ -1,6 +1,7 @@
 """Generated values in the user's cache, by document, seed and versions.
 
-It only saves time. A file that is missing, damaged or cannot be written is no error: the values are generated again.
+It only saves time. A file that is missing, damaged or cannot be written is not an error: the values are generated
+again.
 """
 
 from __future__ import annotations

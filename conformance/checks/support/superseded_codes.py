@@ -36,7 +36,7 @@ async def _end_with_newer(case: Case) -> bool:
         if _KNOWN not in case.runtime.memory:
             try:
                 case.runtime.memory[_KNOWN] = await _ask(case)
-            except (Inconclusive, *OBSTACLES, BudgetExhausted):  # that is no answer to it
+            except (Inconclusive, *OBSTACLES, BudgetExhausted):  # that is not an answer to it
                 case.runtime.memory[_KNOWN] = False
     return bool(case.runtime.memory[_KNOWN])
 

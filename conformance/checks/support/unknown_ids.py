@@ -17,7 +17,7 @@ _LONGEST_COUNT: Final = 9
 """Digits: no counter of resources has reached a greater number."""
 _SHORT: Final = 5
 _NUMBER_ALONE: Final = re.compile(r"\d+([-_.].*[g-zG-Z].*)?")
-"""A number, or one with a title: hexadecimal groups are no title."""
+"""A number, or one with a title: hexadecimal groups are not titles."""
 
 
 def has_number_alone(known: str) -> bool:

@@ -1,6 +1,6 @@
 """Other values for members of webhook endpoints that a PATCH may name, where the profile's updates do not name them.
 
-A service may refuse them for a rule that no schema states: such a refusal leaves out the member and is no failure.
+A service may refuse them for a rule that no schema states: such a refusal leaves out the member and is not a failure.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _PIECE: Final = re.compile(r"[^\s,;=\"]{12,}")
 _MEMBER: Final = re.compile(r'"((?:[^"\\]|\\.){1,80}+)"\s*+:\s*+"((?:[^"\\]|\\.){8,4096}+)"', re.DOTALL)
 _USER: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)@")
 _QUERY_SECRETS: Final = ("auth", "code", "key", "sig", "signature")
-"""Names of parameters by which test APIs are opened. Bodies have members of these names that are no secrets."""
+"""Names of parameters by which test APIs are opened. Bodies have members of these names that are not secrets."""
 _OAUTH_MEMBERS: Final = frozenset({"refresh", "id_token"})
 _MAX_NESTED: Final = 100
 """Of the texts within members of an answer; a target must not fill the memory."""
@@ -60,7 +60,7 @@ class Guard:
         if not request.credential:
             for value in request.authorization:
                 if request.evidence_texts.get(("authorization", value)) == value:
-                    continue  # a check generated it: it is no key
+                    continue  # a check generated it: it is not a key
                 core = self._authorization_form.secret_of(value)
                 whole = _PIECE.fullmatch(core)  # then the text around it is public
                 pieces = {piece for piece in _PIECE.findall(value) if not self._authorization_form.is_open(piece)}

@@ -252,7 +252,7 @@ class DocumentRedactor:
         self._kinds: dict[str, str] = {}
 
     def redact(self, text: str, replaced: dict[str, str]) -> str | None:
-        """A JSON text without them; None where it is no JSON. `replaced` receives each value that was replaced."""
+        """A JSON text without them; None where it is not JSON. `replaced` receives each value that was replaced."""
         try:
             value = json.loads(text, object_pairs_hook=_Pairs)
             return json.dumps(_plain(self._walk(value, "", replaced)), ensure_ascii=False, separators=(",", ":"))

@@ -126,7 +126,7 @@ class TrafficRedactor:
         return self._everywhere(exchange, replaced) if replaced and not self._shape else exchange
 
     def text(self, text: str) -> str:
-        """A text of the traffic that is no part of an exchange, such as an unknown path."""
+        """A text of the traffic that is not a part of an exchange, such as an unknown path."""
         return self._patterns(self._secrets.clean(text))
 
     def _url(self, url: str, replaced: dict[str, str]) -> str:
@@ -185,14 +185,14 @@ class TrafficRedactor:
         if clean is not None:
             return clean
         if self._shape:
-            return f"«{len(body)} characters that are no JSON»"
+            return f"«{len(body)} characters that are not JSON»"
         if _FORM.fullmatch(body):
             body = "&".join([self._pair(pair, replaced) for pair in body.split("&")])
         body = _MEMBER.sub(lambda match: self._cut_member(match, replaced), body)
         return self._patterns(body)
 
     def _cut_member(self, match: re.Match[str], replaced: dict[str, str]) -> str:
-        """A member of a text that is no complete JSON: a plain `name` may be a person's."""
+        """A member of a text that is not complete JSON: a plain `name` may be a person's."""
         opening, name, value, closing = match.groups()
         name = "full_name" if name == "name" else name
         return opening + self._document.value(name, value, replaced) + closing

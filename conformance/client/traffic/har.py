@@ -34,13 +34,13 @@ _FROM_CACHE: Final = ("_fromCache", "_fromDiskCache", "_servedFromCache")
 
 
 class UnreadableEntry(ValueError):
-    """An entry that is no exchange. The message says why, in words that are counted."""
+    """An entry that is not an exchange. The message says why, in words that are counted."""
 
 
 def read_har(file: BufferedReader, where: str) -> Iterator[Observation | str]:
     """The exchanges of a HAR file in its order; for an entry that is none, the reason why.
 
-    Raises UsageError on a file that is no HAR 1.2, or that ends early: after the entries before that place.
+    Raises UsageError on a file that is not HAR 1.2, or that ends early: after the entries before that place.
     """
     reader, count = _HarEntries(), 0
     try:
@@ -56,13 +56,13 @@ def read_har(file: BufferedReader, where: str) -> Iterator[Observation | str]:
         hint = _read_before(count) or "a recorder nests some ten levels"
         raise UsageError(f"is {error}{_after(count)}", where=where, hint=hint) from None
     except (ijson.JSONError, UnicodeDecodeError, EOFError, gzip.BadGzipFile, ValueError) as error:
-        problem = "ends early" if "ncomplete" in str(error) or "parse error: premature" in str(error) else "is no JSON"
+        problem = "ends early" if "ncomplete" in str(error) or "parse error: premature" in str(error) else "is not JSON"
         hint = _read_before(count) or "a HAR file (HAR 1.2) is JSON in UTF-8"
         raise UsageError(f"{problem}{_after(count)}", where=where, hint=hint) from None
     except OSError as error:
         raise UsageError(error.strerror or "cannot be read", where=where) from None
     if not count:
-        raise UsageError("has no log.entries: it is no HAR 1.2, or an empty one", where=where)
+        raise UsageError("has no log.entries: it is not HAR 1.2, or has no entries", where=where)
 
 
 def _read_before(count: int) -> str:
@@ -195,7 +195,7 @@ def _decode(text: str, encoding: object) -> bytes:
         try:
             return base64.b64decode(text, validate=False)
         except (binascii.Error, ValueError):
-            raise UnreadableEntry("a body that is no base64") from None
+            raise UnreadableEntry("a body that is not base64") from None
     try:
         return text.encode()
     except UnicodeEncodeError:  # a lone surrogate: the recorder has changed the bytes

@@ -179,7 +179,7 @@ def _catalog(traffic: Traffic) -> Iterator[Call]:
 def installations_are_separate(traffic: Traffic) -> Judgements:
     """TEN-1. A resource that one installation's key reaches is out of reach for a key of another installation.
 
-    Sure where the profile states the installations of both keys, and the id is no number that each may count for
+    Sure where the profile states the installations of both keys, and the id is not a number that each may count for
     itself: it has 16 letters and digits in a row, or is a UUID.
     """
     owners: dict[tuple[str, str], tuple[str, Call]] = {}

@@ -16,7 +16,7 @@ from conformance.judge.laws.repeats import answers_are_known, answers_differ, me
 from conformance.judge.laws.traffic import UNKNOWN, Call, Traffic, only_header
 
 _ESCAPED_BYTE: Final = "\\x"
-"""How a journal writes a byte that is no UTF-8."""
+"""How a journal writes a byte that is not UTF-8."""
 
 
 def _writes(traffic: Traffic) -> Iterator[tuple[Call, OperationRule]]:
@@ -48,7 +48,7 @@ def a_body_is_json(traffic: Traffic) -> Judgements:
         if not _is_no_json(request.body):
             continue
         if call.ok:
-            yield violation("a body that is no JSON was answered 200", call, expected="400")
+            yield violation("a body that is not JSON was answered 200", call, expected="400")
         elif call.status == 400:
             yield confirmation(call)
 

@@ -74,7 +74,7 @@ def _operation(profile: Profile, operation: Operation) -> OperationRule:
 
 
 def _meaningful(profile: Profile, facts: OperationFacts) -> tuple[str, ...]:
-    """The leaves of the profile's bodies that are no placeholder as a whole, and not the idempotency key."""
+    """The leaves of the profile's bodies that are not placeholders as a whole, and not the idempotency key."""
     key = profile.idempotency.place if profile.idempotency else ""
     found = [
         where

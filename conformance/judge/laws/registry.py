@@ -198,7 +198,7 @@ LAWS: Final = (
         needs=_needs("identity.scopes", _answer("IDN-1")),
     ),
     Law("BODY-1", bodies.a_body_is_sent, _body, "send a call without its body"),
-    Law("BODY-2", bodies.a_body_is_json, _body, "send a body that is no JSON"),
+    Law("BODY-2", bodies.a_body_is_json, _body, "send a body that is not JSON"),
     Law(
         "BODY-9",
         bodies.a_body_is_as_stated,
@@ -284,7 +284,7 @@ LAWS: Final = (
         _needs("rate_limit.recovery_s", lambda f: f.recovery_s is not None),
     ),
     Law("SRCH-1", searches.a_required_parameter_is_not_left_out, _search, "leave a required parameter out"),
-    Law("SRCH-3", searches.a_page_is_an_integer, _search, "send a page or pageSize that is no integer"),
+    Law("SRCH-3", searches.a_page_is_an_integer, _search, "send a page or pageSize that is not an integer"),
     Law(
         "SRCH-4",
         searches.a_page_is_no_longer_than_asked,

@@ -26,7 +26,7 @@ def a_ticket_is_consumed_once(traffic: Traffic) -> Judgements:
 
 
 def _used_once(traffic: Traffic, operation: str, name: str) -> Judgements:
-    """Whatever the order of the calls, and also at once. A repetition under the same key is no second use."""
+    """Whatever the order of the calls, and also at once. A repetition under the same key is not a second use."""
     uses: dict[str, list[Call]] = defaultdict(list)
     for call in traffic.of(operation):
         if call.single_use and call.key != UNKNOWN:

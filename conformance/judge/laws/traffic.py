@@ -91,7 +91,7 @@ class Traffic:
         self._answer = lru_cache(maxsize=512)(lambda number: _value(self.exchange(number).response))
 
     def moments(self) -> Iterator[tuple[float, float, Call | None]]:
-        """(begin, end, call) of every exchange in the order of their begin; None for what is no plain call."""
+        """(begin, end, call) of every exchange in the order of their begin; None for what is not a plain call."""
         begins, ends = array("d"), array("d")
         for item in self._exchanges:
             begins.append(item.at)

@@ -86,7 +86,7 @@ def odd_cookie(policy: Policy) -> Policy:
 @fault(
     "F654",
     requirement="STA-1",
-    title="a limit that is no number ends the list of deliveries in 500",
+    title="a limit that is not a number ends the list of deliveries in 500",
     operations=(_DELIVERIES,),
     source="an undocumented parameter of the handler: int(request.args.get('limit', 50))",
 )

@@ -94,7 +94,7 @@ def _without_zeros(schema: Schema, value: JsonValue) -> JsonValue:
     "F892",
     requirement="BODY-4",
     title='a required text "0" counts as missing',
-    source='empty() of PHP, by which "0" is no value',
+    source='empty() of PHP, by which "0" is not a value',
 )
 def zero_is_no_text(policy: Policy) -> Policy:
     def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:

@@ -237,7 +237,7 @@ def top_level_token(policy: Policy) -> Policy:
 @fault(
     "F995",
     requirement="OA-2",
-    title="a verifier that is no text is not compared",
+    title="a verifier that is not a text is not compared",
     operations=_TOKEN,
     source="a comparison that is skipped where the value has another type, as with `typeof verifier === 'string' &&`",
 )

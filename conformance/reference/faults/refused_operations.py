@@ -97,7 +97,7 @@ def identity_refused(policy: Policy) -> Policy:
     source="a path value that is parsed as a number, where the ids of orders have become texts",
 )
 def eligibility_is_invalid(policy: Policy) -> Policy:
-    return _refusing(policy, "getStorefrontOrderCancellationEligibility", "bad_id", "The id is no number.")
+    return _refusing(policy, "getStorefrontOrderCancellationEligibility", "bad_id", "The id is not a number.")
 
 
 @fault(

@@ -165,9 +165,9 @@ def page_before_a_line_feed(policy: Policy) -> Policy:
 @fault(
     "F895",
     requirement="SRCH-5",
-    title='the category "0" is no filter',
+    title='the category "0" is not a filter',
     operations=_SEARCH,
-    source='empty($_GET["category"]) of PHP, by which "0" is no value',
+    source='empty($_GET["category"]) of PHP, by which "0" is not a value',
 )
 def zero_is_no_category(policy: Policy) -> Policy:
     def change(call: Call) -> Call:

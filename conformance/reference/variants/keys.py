@@ -92,7 +92,7 @@ def key_of_any_case(policy: Policy) -> Policy:
 @variant(
     "V316",
     requirement="IDEM-13",
-    title="a key that is no UUID is accepted",
+    title="a key that is not a UUID is accepted",
     profile={"idempotency": {"other_format": "accepted", "case": "sensitive"}},
 )
 def any_key_accepted(policy: Policy) -> Policy:

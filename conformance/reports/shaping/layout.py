@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
 
 class _OutOfPlace(Exception):
-    """The parts are no JSON."""
+    """The parts are not JSON."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ _ESCAPED_CONTROL = re.compile(r"\\[urbf]")
 
 
 def compact_json(value: Any) -> str:
-    """Compact JSON text. Raises TypeError for what is no JSON value."""
+    """Compact JSON text. Raises TypeError for what is not a JSON value."""
     try:
         return _JSON.encode(value).decode()
     except UnicodeEncodeError:  # a lone surrogate

@@ -44,7 +44,7 @@ def left_out(observed: ObservedTraffic) -> list[str]:
         listed = sorted(observed.unknown.items(), key=lambda item: -item[1])
         examples = ", ".join(f"{one_line(name, 120)} ({count:,})" for name, count in listed[:_PATHS])
         rest = f" and {len(listed) - _PATHS} more" if len(listed) > _PATHS else ""
-        found.append(f"{total} to the target that are no operation of the interface: {examples}{rest}")
+        found.append(f"{total} to the target that are not operations of the interface: {examples}{rest}")
     return found
 
 

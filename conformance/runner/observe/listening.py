@@ -27,7 +27,9 @@ def parse_address(text: str) -> tuple[str, int]:
     """`127.0.0.1:8899` or `[::1]:8899`; port 0 takes a free one. Raises UsageError."""
     host, _, port = text.rpartition(":")
     if not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise UsageError(f"{text!r} is no address", where="--listen", hint="write HOST:PORT, such as 127.0.0.1:8899")
+        raise UsageError(
+            f"{text!r} is not an address", where="--listen", hint="write HOST:PORT, such as 127.0.0.1:8899"
+        )
     return host.strip("[]"), int(port)
 
 

@@ -44,7 +44,7 @@ from conformance.profile.source import key_lines
 from conformance.reports import write_reports
 
 _MAX_UNKNOWN: Final = 50
-"""Requests that are no operation, by method and path; further ones are counted together."""
+"""Requests that are not operations, by method and path; further ones are counted together."""
 _OTHERS: Final = "others"
 _COUNT_EVERY: Final = 1_000
 _CLOCK_S: Final = 0.003
@@ -177,7 +177,7 @@ class TrafficRun:
         return exchange
 
     def skip(self, reason: str, source: int = 0) -> None:
-        """Counts an entry that is no exchange, or that is not judged."""
+        """Counts an entry that is not an exchange, or that is not judged."""
         self._counts[self._sources[source]].skipped[reason] += 1
         self.left_out += 1
 

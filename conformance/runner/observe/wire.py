@@ -22,7 +22,7 @@ _MAX_CHUNK_LINE: Final = 4096
 
 
 class WireError(Exception):
-    """The bytes are no HTTP/1.1 message that can be passed on. `status`: of the refusal."""
+    """The bytes are not an HTTP/1.1 message that can be passed on. `status`: of the refusal."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -128,7 +128,7 @@ def _feed(parser: httptools.HttpRequestParser | httptools.HttpResponseParser, ra
     except httptools.HttpParserUpgrade:
         return True
     except httptools.HttpParserError as error:
-        raise WireError(f"{subject} is no HTTP/1.1: {error}", 400 if "request" in subject else 502) from None
+        raise WireError(f"{subject} is not HTTP/1.1: {error}", 400 if "request" in subject else 502) from None
     return False
 
 

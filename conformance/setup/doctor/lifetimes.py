@@ -87,7 +87,7 @@ async def _token_fact(case: Case, oauth: OAuth) -> Fact:
     seconds = seconds_of(found)
     if seconds is None:
         return wrong(
-            "oauth.expires_in", f"the value at {oauth.expires_in} is no number of seconds", "correct the pointer"
+            "oauth.expires_in", f"the value at {oauth.expires_in} is not a number of seconds", "correct the pointer"
         )
     if not stated_s - answer.duration_s - _MARGIN_S <= seconds <= stated_s:
         return wrong(

@@ -111,7 +111,7 @@ async def _read_pages(probe: Probe, query: Mapping[str, str]) -> _Reading:
 def cursor_places(values: list[Any], first: int) -> list[str]:
     """Where the first page has a text or a number beside `data` that the pages after it do not repeat.
 
-    `first` is the number of the first page: a member that counts the pages is no cursor.
+    `first` is the number of the first page: a member that counts the pages is not a cursor.
     """
     found = []
     for at, leaf in pointer.leaves(values[0]):

@@ -70,7 +70,7 @@ def _schemas_base(document: Mapping[str, Any], source: str) -> str:
         schemas = pointer.get(document, base) if pointer.has(document, base) else None
         if isinstance(schemas, dict) and any(map(_is_schema, schemas.values())):
             return base
-    raise ProfileError("is no OpenAPI document", where=source, hint=_HINT)
+    raise ProfileError("is not an OpenAPI document", where=source, hint=_HINT)
 
 
 def _is_schema(value: Any) -> bool:

@@ -75,7 +75,7 @@ async def probe_key_case(probe: Probe) -> None:
 
 
 async def probe_key_format(probe: Probe) -> None:
-    """Sends keys that are no UUIDs: if all are accepted, any format is; if all are refused, the format is a UUID."""
+    """Sends keys that are not UUIDs: if all are accepted, any format is; if all are refused, the format is a UUID."""
     if not probe.draft.has("idempotency", "carrier") or probe.draft.has("idempotency", "format"):
         return
     if CREATE not in probe.controls:
@@ -91,7 +91,7 @@ async def probe_key_format(probe: Probe) -> None:
     answers = [await _send_with_key(probe, text) for text in (*arbitrary, *near)]
     versions = [await _send_with_key(probe, str(uuid.UUID(int=uuid.uuid4().int, version=n))) for n in (1, 3, 5)]
     if all(answer.ok for answer in answers):
-        evidence = f"{CREATE}: 200 with {len(answers)} keys that are no UUIDs"
+        evidence = f"{CREATE}: 200 with {len(answers)} keys that are not UUIDs"
         probe.draft.state(("idempotency", "format"), "any", evidence)
     elif {answer.status for answer in answers} == {400} and all(answer.ok for answer in versions):
         evidence = f"{CREATE}: 200 with UUIDs, 400 with {len(answers)} other keys, some of them nearly UUIDs"

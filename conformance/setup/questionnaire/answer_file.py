@@ -21,7 +21,7 @@ def answer_file(profile: Path) -> Path:
 def read_answers(profile: Path) -> dict[str, str]:
     """The answers of an earlier `init`, by name of the question; those that are not valid any more are left out.
 
-    Raises UsageError if the file is no file of answers.
+    Raises UsageError if the file is not a file of answers.
     """
     path = answer_file(profile)
     try:
@@ -29,10 +29,10 @@ def read_answers(profile: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError):
-        raise UsageError("is no file of answers", where=str(path), hint="--restart removes it") from None
+        raise UsageError("is not a file of answers", where=str(path), hint="--restart removes it") from None
     answers = content.get("answers") if isinstance(content, dict) and content.get("version") == _VERSION else None
     if not isinstance(answers, dict):
-        raise UsageError("is no file of answers of this version", where=str(path), hint="--restart removes it")
+        raise UsageError("is not a file of answers of this version", where=str(path), hint="--restart removes it")
     return {name: text for name, text in answers.items() if _is_valid(name, text)}
 
 

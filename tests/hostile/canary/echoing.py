@@ -66,7 +66,7 @@ class Echo:
         return answer if self.manner == "silent" else self._echoing(asked, answer, secrets)
 
     def _authorization(self, asked: Message) -> Iterator[tuple[str, str]]:
-        """The profile's keys, what is derived from one, and tokens: a key that a check makes up is no secret."""
+        """The profile's keys, what is derived from one, and tokens: a key that a check makes up is not a secret."""
         for value in asked.all("Authorization"):
             credential = value.removeprefix("Bearer ")
             if credential in self.seen or any(_have_a_part_in_common(credential, key) for key in self.keys):
@@ -77,12 +77,12 @@ class Echo:
             if len(value) > 40:
                 yield "proof", value
                 signature = value.rpartition(".")[2]
-                if len({*signature}) > 1:  # a check sends one of zeros, which is no secret
+                if len({*signature}) > 1:  # a check sends one of zeros, which is not a secret
                     yield "signature of a proof", signature
                 yield from (("private key of proofs", number) for number in _private_of(value))
 
     def _members(self, asked: Message) -> Iterator[tuple[str, str]]:
-        """Tickets and codes that were given out, and any verifier: what a check makes up instead is no secret."""
+        """Tickets and codes that were given out, and any verifier: what a check makes up instead is not a secret."""
         value = asked.json
         if not isinstance(value, dict) or not ("/oauth/" in asked.target or "/hosted/" in asked.target):
             return

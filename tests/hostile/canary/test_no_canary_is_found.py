@@ -220,7 +220,7 @@ def test_what_is_done_with_runs_afterwards(own: Canaries, tally: Tally) -> None:
 
 
 def test_a_certificate(own: Canaries, tally: Tally) -> None:
-    """Of a whole conformant run, whose target is no echo."""
+    """Of a whole conformant run, whose target is not an echo."""
     own.watch.lines.clear()
     for command in (
         "openssl genpkey -algorithm ed25519 -out key.pem",

@@ -91,7 +91,7 @@ ENCODINGS = {
 
 
 def decode(kind: str, text: str) -> bytes:
-    """As lenient as decoders are: bits that make no whole byte are dropped, and so is what is no digit."""
+    """As lenient as decoders are: bits that make no whole byte are dropped, and so is what is not a digit."""
     text = text.removeprefix("tkt_").rstrip("=")
     if kind.startswith("hex"):
         return bytes.fromhex(text[: len(text) // 2 * 2])

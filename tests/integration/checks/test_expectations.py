@@ -1,4 +1,4 @@
-"""Gateways that do not know `Expect`: a request that is not answered is no violation, and is sent once (STA-1)."""
+"""Gateways that do not know `Expect`: a request that is not answered is not a violation, and is sent once (STA-1)."""
 
 from __future__ import annotations
 

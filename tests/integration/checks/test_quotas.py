@@ -112,7 +112,7 @@ def test_an_operation_that_its_usual_state_refuses_is_seen(
 
 @pytest.mark.parametrize("has_quota", [True, False])
 def test_a_body_of_any_size_may_be_beyond_a_quota(judged: Any, answer: Any, *, has_quota: bool) -> None:
-    """409 to a large body is no wrong status where the usual one is answered so, too (BODY-9)."""
+    """409 to a large body is not a wrong status where the usual one is answered so, too (BODY-9)."""
 
     def script(arrived: Any) -> bytes:
         is_large = len(json.dumps(arrived.json)) > 300

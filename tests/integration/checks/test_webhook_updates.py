@@ -117,7 +117,7 @@ def test_each_member_of_a_good_update_is_changed_alone(
 
 
 def test_a_switch_may_be_on_under_conditions(judged: Any, answer: Any) -> None:
-    """Such as a URL that was verified: an update that switches it on is no proof of a missing effect."""
+    """Such as a URL that was verified: an update that switches it on is not a proof of a missing effect."""
 
     def merge(old: Endpoint, changes: Endpoint) -> Endpoint:
         return {**old, **changes, "active": False}
@@ -148,7 +148,7 @@ def test_an_older_copy_may_lack_what_an_update_set(judged: Any, answer: Any) -> 
 def test_an_endpoint_without_a_label_can_be_updated(
     judged: Any, answer: Any, status: int, *, states: bool, outcome: Outcome
 ) -> None:
-    """A conflict is no failure where the profile does not say that there is none."""
+    """A conflict is not a failure where the profile does not say that there is none."""
     labels: list[bool] = []
 
     def script(arrived: Any) -> bytes:

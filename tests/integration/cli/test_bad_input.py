@@ -84,8 +84,8 @@ def below_proc(place: Path) -> Path:
 BAD = {
     "profile missing": (lambda desk: ["run", "--profile", "nope.toml"], 2, ["nope.toml", "--profile"]),
     "folder without profiles": (lambda desk: ["run", "--profile", "."], 2, ["no profile in this folder", ".toml"]),
-    "profile is no TOML": (with_profile("name = \n"), 2, ["mine.toml:1", "TOML"]),
-    "profile is no text": (lambda desk: ["run", "--profile", os.devnull], 2, ["name"]),
+    "profile is not TOML": (with_profile("name = \n"), 2, ["mine.toml:1", "TOML"]),
+    "profile is not a text": (lambda desk: ["run", "--profile", os.devnull], 2, ["name"]),
     "unknown key": (with_profile(MINIMAL + "[limits]\ntimeot_s = 3\n"), 2, ["limits.timeot_s", "timeout_s"]),
     "wrong type": (with_profile(MINIMAL + '[limits]\ntimeout_s = "soon"\n'), 2, ["limits.timeout_s"]),
     "unset secret": (
@@ -163,7 +163,7 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_wrong_is_one_line_with_its_exit_code(desk: Desk, case: str) -> None:
-    """It names the place and the remedy, is no traceback, and leaves no folder of reports behind."""
+    """It names the place and the remedy, is not a traceback, and leaves no folder of reports behind."""
     prepare, code, words = BAD[case]
     given = prepare(desk)
     before = desk.left_behind()

@@ -136,7 +136,7 @@ def test_of_a_killed_run_the_journal_is_left_and_makes_a_report(desk: Desk, spli
 
 @pytest.mark.slow
 def test_a_target_that_dies_ends_the_run_soon_and_without_a_verdict(tmp_path: Path) -> None:
-    """Silence is no answer that could be wrong: exit 3, never 0 or 1, and no waiting for each of the rest."""
+    """Silence is not an answer that could be wrong: exit 3, never 0 or 1, and no waiting for each of the rest."""
     with embedded.reference() as service:
         desk = Desk(tmp_path, service)
         process = begun(desk, "--concurrency", "16")

@@ -58,7 +58,7 @@ def test_a_whole_run_is_certified_and_verified(kept: Kept) -> None:
 
 @pytest.mark.slow
 def test_a_certificate_that_is_not_good_exits_1_and_is_named(kept: Kept) -> None:
-    """A wrong key, a changed payload, no signature; 2 is for a file that is no certificate or cannot be read."""
+    """A wrong key, a changed payload, no signature; 2 is for a file that is not a certificate or cannot be read."""
     place = kept.desk.place
     assert kept.desk.conformance("certify", kept.whole, "--key", "key.pem", "-o", "signed.json").code == 0
     envelope = json.loads((place / "signed.json").read_text())

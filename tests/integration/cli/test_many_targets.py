@@ -38,7 +38,7 @@ def write_profile(desk: Desk, name: str, prefix: str, **instead: str) -> None:
 
 
 def test_each_target_gets_its_verdict_and_the_gravest_is_that_of_all(desk: Desk) -> None:
-    """A faulty one beside a good one and one that is not there; the template in the folder is no target."""
+    """A faulty one beside a good one and one that is not there; the template in the folder is not a target."""
     write_profile(desk, "good", "reference~many")
     write_profile(desk, "faulty", "F035")
     write_profile(desk, "gone", "", url="http://127.0.0.1:9")

@@ -1,4 +1,4 @@
-"""What is no journal is refused at once, whatever it is: a pipe, a folder, a device, a gigabyte."""
+"""What is not a journal is refused at once, whatever it is: a pipe, a folder, a device, a gigabyte."""
 
 from __future__ import annotations
 

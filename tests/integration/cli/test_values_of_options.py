@@ -20,7 +20,7 @@ def test_a_time_is_seconds_or_has_a_unit(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["20x", "", "s", "5 min", "1h30m"])
 def test_another_text_is_refused_with_what_is_expected(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is no number of seconds \(write 90, 90s, 10m or 2h\)"):
+    with pytest.raises(UsageError, match=r"is not a number of seconds \(write 90, 90s, 10m or 2h\)"):
         parse_duration(text, "--deadline")
 
 
@@ -44,7 +44,7 @@ def test_every_command_says_what_is_expected(words: tuple[str, ...]) -> None:
     """Before anything is read or sent."""
     done = CliRunner().invoke(main, list(words))
     assert done.exit_code == 2
-    assert f"'{words[-2]}'" in done.output and "'20x' is no number of seconds (write 90" in done.output, done.output
+    assert f"'{words[-2]}'" in done.output and "'20x' is not a number of seconds (write 90" in done.output, done.output
 
 
 @pytest.mark.parametrize("command", ["run", "doctor"])

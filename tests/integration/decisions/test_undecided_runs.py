@@ -84,7 +84,7 @@ def complaint(run: Run, tier: str, allowed: frozenset[str], waivers: list[Waiver
     """Why a run must not pass, by the words of the design and nothing of the judge's; empty where it may."""
     names = {o.id for o in run.operations if tier in (ALL, o.stability)}
     if not run.complete or run.filtered:
-        return "it is no whole run"
+        return "it is not a whole run"
     proven = {e.operation for e in run.exchanges if e.purpose == "control" and e.status == 200}
     given_up = {w.operation for w in waivers if w.until >= DAY and w.requirement == "STA-2" and not w.signature}
     if missing := names - proven - given_up:

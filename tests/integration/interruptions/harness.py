@@ -91,7 +91,7 @@ def interrupted(bench: Bench, numbers: range) -> Counter[str]:
     stages: Counter[str] = Counter()
     for number in numbers:
         drawn = random.Random(number)
-        for attempt in range(_TRIES):  # the moment may have been too late: then it was no interruption
+        for attempt in range(_TRIES):  # the moment may have been too late: then it was not an interruption
             folder = bench.desk.place / f"{number}-{attempt}"
             process = bench.begun(folder.name)
             share = drawn.random()

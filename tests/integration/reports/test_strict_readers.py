@@ -68,7 +68,7 @@ def test_junit_is_valid(validators: Path, run: Run, schema: str, tmp_path: Path)
 
 
 def test_sarif_multitool_finds_no_error(validators: Path, run: Run, tmp_path: Path) -> None:
-    """With the rules of SARIF and those of GitHub; a warning is no error."""
+    """With the rules of SARIF and those of GitHub; a warning is not an error."""
     assert sarif_errors(validators, sarif.write_file(run, tmp_path), tmp_path) == []
 
 
@@ -90,7 +90,7 @@ def test_real_runs_have_no_error(validators: Path, tmp_path: Path) -> None:
 
 
 def test_a_wrong_file_has_errors(validators: Path, tmp_path: Path) -> None:
-    """The readers' answers are read: each finds one in a file that is no report."""
+    """The readers' answers are read: each finds one in a file that is not a report."""
     pytest.importorskip("lxml.etree")
     (tmp_path / "junit.xml").write_text("<testsuite><testcase/><nonsense/></testsuite>")
     for name in ("report.sarif", "ctrf-report.json", "exchanges.har"):

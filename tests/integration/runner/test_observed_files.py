@@ -68,7 +68,7 @@ def test_whether_a_limit_ends_is_judged_where_all_traffic_is_seen(
 
 
 def test_what_is_left_out_is_counted_and_named(tmp_path: Path) -> None:
-    """Other hosts are counted; requests that are no operation are named without ids and people's data."""
+    """Other hosts are counted; requests that are not operations are named without ids and people's data."""
     others = [entry(base="https://cdn.example"), entry("/api/v1/users/jane@example.com/17"), entry(_fromCache="disk")]
     observe(tmp_path, har([entry(), *others, 5]))
     observed = run_of(tmp_path)["observed"]
@@ -121,8 +121,8 @@ def test_no_har_leaves_no_folder(tmp_path: Path, raw: bytes) -> None:
         (["--har", "none.har"], "No such file"),
         (["--har", "a.har", "--for", "10m"], "needs --listen"),
         (["--har", "a.har", "--strict"], "needs --listen"),
-        (["--listen", "8899"], "is no address"),
-        (["--listen", "127.0.0.1:0", "--for", "soon"], "is no number of seconds"),
+        (["--listen", "8899"], "is not an address"),
+        (["--listen", "127.0.0.1:0", "--for", "soon"], "is not a number of seconds"),
     ],
 )
 def test_bad_options_are_one_line(

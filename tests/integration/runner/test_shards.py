@@ -81,7 +81,7 @@ def test_merge_says_what_is_missing_and_leaves_nothing(three: Desk) -> None:
     assert "shard 2 of 3 is missing" in done.one_line()
     done = three.conformance("merge", "s1of3", "whole", "s2of3", "s3of3")
     assert done.code == 2
-    assert "whole: is no shard" in done.one_line()
+    assert "whole: is not a shard" in done.one_line()
     assert three.conformance("merge", "nowhere").code == 2
     assert [name for name in three.left_behind() if name != "reports"] == [name for name in before if name != "reports"]
 

@@ -394,6 +394,6 @@ def test_a_state_that_is_refused_with_404_may_be_hidden_from_reads(desk: Desk, s
 
 
 def test_scopes_are_read_where_the_profile_places_them(desk: Desk) -> None:
-    """A list of all scopes in the same answer is no list of the key's."""
+    """A list of all scopes in the same answer is not a list of the key's."""
     done = examined(desk, replaced('[identity]\nscopes = "/data/scopes"', '[identity]\nscopes = "/data/nowhere"'))
     assert by_name(done)["credentials.webhooks-write.scopes"].startswith("?"), done.out

@@ -133,7 +133,7 @@ def test_a_token_that_a_target_hands_out_is_in_no_draft(desk: Desk) -> None:
 
 
 def test_what_a_person_stated_stands_in_the_draft_as_it_was(desk: Desk) -> None:
-    """The guard takes sent tickets and codes for secrets; in the person's own fixtures they are no news to anybody."""
+    """The guard takes sent tickets and codes for secrets; in the person's own fixtures they are not news to anybody."""
     path = desk.place / "known.toml"
     ticket = "tic_Zk3vQ9xW7mB2nL5pR8sT"
     path.write_text(

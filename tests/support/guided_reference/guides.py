@@ -26,7 +26,7 @@ class Guide:
     locales: tuple[str, ...]
     markets: tuple[str, ...]
     sorts: Mapping[str, tuple[str, bool]]
-    """By value of sort: the member of a product, and whether the order is descending; "" is no member."""
+    """By value of sort: the member of a product, and whether the order is descending; "" is not a member."""
     clients: Mapping[str, tuple[str, ...]]
     may_quote_again: bool
     quote_after_the_end: bool

@@ -84,7 +84,7 @@ def test_a_key_in_the_other_case_is_judged_as_stated(
 
 @pytest.mark.parametrize("name", sorted({*NEAR_MISSES} - {"case-flipped"}))
 def test_a_key_in_base64_may_be_read_up_to_its_padding(judged: Any, answer: Any, name: str) -> None:
-    """As Basic credentials are by decoders that stop there: what follows is no part of the key."""
+    """As Basic credentials are by decoders that stop there: what follows is not a part of the key."""
     key = base64.b64encode(b"acme:a-secret-of-a-shop").decode()
     assert key.endswith("=")
 

@@ -107,7 +107,7 @@ def test_one_value_between_the_extremes_that_breaks_the_answer_fails(judged: Any
 
 @pytest.mark.parametrize("name", ["ids", "searches"])
 def test_a_url_may_be_refused_for_its_length(judged: Any, answer: Any, name: str) -> None:
-    """With a status of its own, and in words that are no JSON, where it is long."""
+    """With a status of its own, and in words that are not JSON, where it is long."""
 
     def script(arrived: Any) -> bytes:
         refused = len(arrived.target) > 2_000

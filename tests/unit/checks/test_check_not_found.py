@@ -1,4 +1,4 @@
-"""An id is no pattern, and a path is split before it is decoded (NF-1)."""
+"""An id is not a pattern, and a path is split before it is decoded (NF-1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A slug is no pattern and no prefix (PUB-3); what the search says of the products of a store judges them (PUB-4)."""
+"""A slug is not a pattern or prefix (PUB-3); what the search says of the products of a store judges them (PUB-4)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OWN, OTHER = {"id": "p1", "merchant": "acme"}, {"id": "p2", "merchant": "other"}
 def test_an_item_of_another_store_alone_is_a_stranger(
     judged: Any, answer: Any, outcome: Outcome, listed: list[Any], found: dict[str, Any]
 ) -> None:
-    """What both stores sell, and what the search does not find, is no fault."""
+    """What both stores sell, and what the search does not find, is not a fault."""
 
     def script(arrived: Any) -> bytes:
         query = {name: values[0] for name, values in parse_qs(urlsplit(arrived.target).query).items()}

@@ -203,7 +203,7 @@ def test_the_finished_form_can_be_altered() -> None:
 
 
 def test_another_payload_is_signed_like_claims() -> None:
-    """What is no JSON object is no set of claims, and that is all that is wrong with it."""
+    """What is not a JSON object is not a set of claims, and that is all that is wrong with it."""
     compact = Proof(KEY, payload=b"[]").write("POST", URL, "nonce")
     assert parts(compact)[1] == []
     assert verified(compact)
@@ -211,6 +211,6 @@ def test_another_payload_is_signed_like_claims() -> None:
 
 @pytest.mark.parametrize("algorithm", ["HS256", "none", "ES999", ""])
 def test_only_asymmetric_algorithms_make_keys(algorithm: str) -> None:
-    """RFC 9449 section 4.3, item 5: none and symmetric ones are no algorithms of a proof."""
+    """RFC 9449 section 4.3, item 5: none and symmetric ones are not algorithms of a proof."""
     with pytest.raises(ValueError, match="no asymmetric"):
         ProofKey.new(algorithm)

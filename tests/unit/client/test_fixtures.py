@@ -183,7 +183,7 @@ def test_http_trouble_that_stays_is_told(scripted: Any, answer: Any, monkeypatch
 
 
 def test_http_answers_that_are_too_long_are_told(scripted: Any, answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such an answer is cut: that it is no JSON says nothing about the test API."""
+    """Such an answer is cut: that it is not JSON says nothing about the test API."""
     monkeypatch.setattr(http_pool, "_MAX_BODY", 100)
     (error,), target = over_http(scripted, lambda arrived: answer(200, {"id": "x" * 200}))
     assert str(error).endswith("answered more than can be read")
@@ -200,7 +200,7 @@ def test_http_no_content_is_an_empty_object(scripted: Any) -> None:
     ("body", "problem"), [(b"<html>", "no JSON"), (b"[1]", "no JSON object"), (b'"a"', "no JSON object")]
 )
 def test_http_answers_that_are_no_members(scripted: Any, answer: Any, body: bytes, problem: str) -> None:
-    """What is no JSON, or no object where no pointers are given, is a provider's failure."""
+    """What is not JSON, or no object where no pointers are given, is a provider's failure."""
     (error,), _ = over_http(scripted, lambda arrived: answer(200, body=body))
     assert problem in str(error)
 

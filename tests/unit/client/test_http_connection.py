@@ -13,7 +13,7 @@ from conformance.client.http_connection import HttpConnection, MalformedRequest,
 BAD: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "a blank in the target": ("/a b", ()),
     "a control character in the target": ("/a\x7f", ()),
-    "a byte that is no ASCII in the target": ("/\xe9", ()),
+    "a byte that is not ASCII in the target": ("/\xe9", ()),
     "a line break in a value": ("/", (("X", "a\r\nY: b"),)),
     "a lone line feed": ("/", (("X", "a\nb"),)),
     "a blank in a name": ("/", (("X y", "a"),)),
@@ -75,7 +75,7 @@ def test_what_http_cannot_carry_is_refused(name: str) -> None:
 
 
 def test_many_headers_are_matched_in_linear_time() -> None:
-    """A long value with blanks is no trap for the regular expression."""
+    """A long value with blanks is not a trap for the regular expression."""
     value: Any = "a " * 50_000 + "b"
     assert len(serialize("GET", "/", "h", (("X", value), ("Y", value)), None)) > 200_000
 

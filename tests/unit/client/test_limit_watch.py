@@ -188,7 +188,7 @@ def test_a_key_in_another_form_is_a_guess(watched: Any, answer: Any) -> None:
 
 
 def test_a_key_that_is_used_up_gets_one_pause(watched: Any, answer: Any) -> None:
-    """Its caller is answered under another key, so that it is no window that has to pass."""
+    """Its caller is answered under another key, so that it is not a window that has to pass."""
 
     async def work(flow: Sender) -> LimitPersists:
         await flow.send(CREATE.with_key("k0"))

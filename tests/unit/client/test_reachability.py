@@ -78,7 +78,7 @@ def test_a_proxy_that_does_not_answer_is_named(is_listening: bool) -> None:
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", b""])
 def test_a_port_that_speaks_no_tls_may_be_one_of_http(answer: bytes) -> None:
-    """A server of http answers a handshake with what is no TLS, or waits for more of it."""
+    """A server of http answers a handshake with what is not TLS, or waits for more of it."""
     with listening(answer, leave_open=not answer) as url, pytest.raises(Unreachable) as raised:
         reach(profile(url.replace("http:", "https:")))
     assert "write http://" in raised.value.hint, raised.value

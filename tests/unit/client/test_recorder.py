@@ -161,7 +161,7 @@ def test_the_member_across_the_cut_is_not_written_in_part(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("body", [b"\xff\xfe\x00", b"\xed\xa0\x80", "\u2028 \x1b[31m".encode(), b"\r\n\n"])
 def test_bytes_of_any_kind_are_written_as_text(tmp_path: Path, body: bytes) -> None:
-    """What is no UTF-8 is escaped; the line stays one line."""
+    """What is not UTF-8 is escaped; the line stays one line."""
     assert written(tmp_path, answer(body=body)).response.body == body.decode("utf-8", "backslashreplace")
 
 

@@ -204,7 +204,7 @@ def test_documents_arrive_as_json(scripted: Any, request_of: Request, body: Any)
 
 
 def test_a_long_document_arrives(scripted: Any) -> None:
-    """Two megabytes of ordinary JSON are no trouble."""
+    """Two megabytes of ordinary JSON are not trouble."""
     body = {"text": "a" * 2_000_000}
     (arrived,) = deliver(scripted, CREATE.with_body(body))
     assert arrived.json == body
@@ -249,7 +249,7 @@ def test_the_idempotency_key_is_where_the_profile_says(
 
 
 def test_a_key_carried_in_the_body_leaves_other_bodies_alone() -> None:
-    """No body, raw bytes and what is no object have no place for a key: they stay as they are."""
+    """No body, raw bytes and what is not an object have no place for a key: they stay as they are."""
     keyed = replace(CREATE, idempotency=Idempotency("body", pointer="/key"), key=KEY)
     for body in (NO_BODY, RawBody(b"x"), [1], "text", None):
         assert keyed.with_body(body).document is body

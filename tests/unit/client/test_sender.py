@@ -188,7 +188,7 @@ def test_gateway_trouble_that_stays_is_returned(through: Any, answer: Any, quick
 def test_a_write_that_met_trouble_may_have_been_applied(
     through: Any, answer: Any, quick: None, trouble: int | None
 ) -> None:
-    """A gateway may answer 504 after the work was done: the answer to a repeat of a keyless call is no evidence."""
+    """A gateway may answer 504 after the work was done: the answer to a repeat of a keyless call is not evidence."""
     answers = iter([answer(trouble) if trouble else None, answer(400)])
     given, *_ = through(lambda arrived: next(answers), one(CREATE))
     assert (given.status, given.possibly_applied, given.follows_loss) == (400, True, True)

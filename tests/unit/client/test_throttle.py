@@ -108,7 +108,7 @@ def test_crowds_of_429_narrow_it_and_answers_widen_it_again(monkeypatch: pytest.
 
 
 def test_a_stray_429_narrows_nothing() -> None:
-    """One in ten is no crowd."""
+    """One in ten is not a crowd."""
     gate = ConcurrencyLimiter(16)
     for number in range(100):
         gate.note_answer(number % 10 == 9)

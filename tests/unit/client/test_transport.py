@@ -355,7 +355,7 @@ def test_header_bytes_come_back_as_they_were(scripted: Any, answer: Any) -> None
 
 
 def test_a_wire_that_nobody_can_write_is_our_own_fault(scripted: Any) -> None:
-    """A line break in a header or a blank in a target is no trouble of the target's: it is raised."""
+    """A line break in a header or a blank in a target is not a trouble of the target's: it is raised."""
 
     async def main() -> None:
         async with scripted() as target, Transport(target.url, timeout_s=5) as transport:

@@ -46,7 +46,7 @@ def test_a_placeholder_states_its_change_and_no_key(change: KeyChange) -> None:
     "text", ["«credential:a»", "«credential:a|b»", "«credential»", "«redacted:x»", "«credential:a|rm:1:x»"]
 )
 def test_another_placeholder_states_no_change(text: str) -> None:
-    """A name with a bar, or an action that is not known, is no change."""
+    """A name with a bar, or an action that is not known, is not a change."""
     found = PLACEHOLDER.fullmatch(text)
     assert found is not None
     assert change_in(found) is None

@@ -131,7 +131,7 @@ def test_what_is_given_when_a_run_is_resumed_has_precedence() -> None:
         ({"variables": ["x"]}, "--var: 'x' sets nothing (write NAME=VALUE)"),
         ({"limits": ["rate"]}, "--limit: 'rate' sets nothing (write NAME=VALUE)"),
         ({"shard": "5/4"}, "--shard: '5/4' is not a shard (the second of four is 2/4)"),
-        ({"concurrency": "many"}, "--concurrency: 'many' is no number"),
+        ({"concurrency": "many"}, "--concurrency: 'many' is not a number"),
         ({"concurrency": "0"}, "--concurrency: 0 is out of bounds (from 1 up)"),
         ({"concurrency": "513"}, "--concurrency: 513 is out of bounds (at most 512)"),
         ({"rate": "0"}, "--rate: 0 is out of bounds (more than 0)"),
@@ -171,7 +171,7 @@ def test_a_variable_of_the_environment_is_read_as_its_option(name: str, text: st
 def test_a_bad_variable_is_refused_by_its_name() -> None:
     """Nobody looks for it on the command line."""
     option = next(option for option in OPTIONS if option.kind is Kind.NUMBER and option.name == "rate")
-    with pytest.raises(UsageError, match="CONFORMANCE_RATE: 'fast' is no number"):
+    with pytest.raises(UsageError, match="CONFORMANCE_RATE: 'fast' is not a number"):
         option.from_environment({"CONFORMANCE_RATE": "fast"})
 
 

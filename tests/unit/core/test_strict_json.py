@@ -80,7 +80,7 @@ def test_what_is_free_raises_nothing_else(path: Path | None) -> None:
 
 @pytest.mark.parametrize("raw", [b"\xef\xbb\xbf{}", b"NaN", b"[Infinity]", b"-Infinity"])
 def test_only_the_lenient_reader_forgives(raw: bytes) -> None:
-    """A byte order mark, NaN and Infinity are no JSON, but a forgiving reader sees a value."""
+    """A byte order mark, NaN and Infinity are not JSON, but a forgiving reader sees a value."""
     parse_leniently(raw)
     with pytest.raises(JsonError):
         parse(raw)
@@ -90,7 +90,7 @@ def test_only_the_lenient_reader_forgives(raw: bytes) -> None:
     "raw", [b"", b" \t\r\n", b"{} {}", b"{}\x00", b"{}\x0c", b"'a'", b"\xff", '"é"'.encode("utf-16")]
 )
 def test_neither_reader_forgives(raw: bytes) -> None:
-    """Nothing, more than one value, and another encoding are no JSON by any reading."""
+    """Nothing, more than one value, and another encoding are not JSON by any reading."""
     for reader in (parse, parse_leniently):
         with pytest.raises(JsonError):
             reader(raw)
@@ -238,7 +238,7 @@ def test_a_difference_is_named_within_both(left: Any, right: Any) -> None:
     ],
 )
 def test_kinds_are_named_in_words(value: Any, name: str) -> None:
-    """The six JSON types, and a boolean is no number."""
+    """The six JSON types, and a boolean is not a number."""
     assert json_type(value) == name
 
 

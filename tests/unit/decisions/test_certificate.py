@@ -100,7 +100,7 @@ NO_CERTIFICATES: dict[str, Callable[[Any], Any]] = {
     "a day that there is not": lambda statement: _annotations(statement, "target").update(until="9999-99-99"),
     "half a day": lambda statement: _annotations(statement, "target").update(until="5"),
     "no scope": lambda statement: _set_parts(statement, scope={"annotations": None}),
-    "waivers that are no texts": lambda statement: statement["predicate"].update(warnedTests=[5, None]),
+    "waivers that are not texts": lambda statement: statement["predicate"].update(warnedTests=[5, None]),
     "no subject": lambda statement: statement.update(subject=[]),
     "another subject": lambda statement: statement["subject"][0].update(name="../x"),
 }
@@ -166,7 +166,7 @@ def test_every_changed_byte_is_seen(folder: Path) -> None:
 
 
 def test_a_missing_file_is_named(folder: Path) -> None:
-    """It is no pass."""
+    """It is not a pass."""
     told = certificate.read_certificate(signed(folder), PUBLIC)
     (folder / "journal.ndjson").unlink()
     assert "journal.ndjson" in next(certificate.differences(told, folder))

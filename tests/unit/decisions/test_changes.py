@@ -50,7 +50,7 @@ def test_what_was_not_judged_is_neither_new_nor_gone() -> None:
 
 
 def test_a_run_that_ended_early_opens_no_gap_and_slows_nothing() -> None:
-    """What it had no time for is no change of the target; nor is it one that an earlier run had no time for it."""
+    """What it had no time for is not a change of the target; nor is it one that an earlier run had no time for it."""
     cut = replace(timed(90, 95), results=OPEN.results, scope=OPEN.scope, interrupted="SIGINT")
     later, back = changes_between(replace(timed(9, 10), scope=BAD.scope), cut), changes_between(cut, timed(9, 10))
     assert (later.opened, later.slower, back.closed, back.faster) == ((), (), (), ())

@@ -124,7 +124,7 @@ def test_equal_runs_do_not_differ(small: Run) -> None:
     ],
 )
 def test_free_behaviour_is_told_by_its_kind(mine: Run, other: Run, kind: Kind) -> None:
-    """Both conform; what differs is said, and is no regression."""
+    """Both conform; what differs is said, and is not a regression."""
     found = kinds(mine, other)
     assert kind in found
     assert Kind.REGRESSED not in found
@@ -141,7 +141,7 @@ def test_the_status_that_each_chose_is_told() -> None:
 
 
 def test_few_answers_say_nothing() -> None:
-    """Four bodies are no habit, and one slow answer is no shift."""
+    """Four bodies are not a habit, and one slow answer is not a shift."""
     assert kinds(answering({"data": {"id": 1}}, count=4), answering({"data": {"id": "1"}}, count=4)) == []
     assert shift([10.0] * 19, [100.0] * 19) is None
 

@@ -208,7 +208,7 @@ def test_a_part_of_a_run_passes_nothing_against_a_baseline_either() -> None:
 
 
 def test_what_was_fixed_is_told() -> None:
-    """And is no obstacle."""
+    """And is not an obstacle."""
     assert [one.requirement for one in decided([passing()], baseline=[failing()]).fixed] == ["AUTH-1"]
 
 

@@ -41,7 +41,7 @@ def test_the_last_run_before_it_is_taken(tmp_path: Path) -> None:
 
 
 def test_another_target_or_profile_is_not_compared(tmp_path: Path) -> None:
-    """Nor named: it is no run of this target."""
+    """Nor named: it is not a run of this target."""
     now = kept(tmp_path / "now", BAD)
     kept(tmp_path / "elsewhere", replace(GOOD, target="http://other.test"))
     kept(tmp_path / "other", replace(GOOD, profile=ProfileInfo("other", "c" * 64)))

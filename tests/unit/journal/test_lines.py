@@ -121,7 +121,7 @@ def test_a_line_of_another_shape_is_refused_with_its_place(bad: str, tmp_path: P
 def test_a_start_without_a_time_is_refused(started_at: str) -> None:
     """A run that is resumed needs the time that has passed."""
     text = json.dumps({**json.loads(encode(LINES[0])), "started_at": started_at}).encode()
-    with pytest.raises(JournalError, match=r"line 1 does not fit the schema: started_at is .*, which is no time"):
+    with pytest.raises(JournalError, match=r"line 1 does not fit the schema: started_at is .*, which is not a time"):
         decode(text)
 
 
@@ -232,5 +232,5 @@ def test_the_search_for_string_keys_sees_each_form_of_them(text: str, found: tup
 @pytest.mark.parametrize("kind", [b"{}", b"[]", b"7", b"null"])
 def test_a_kind_that_is_no_text_is_an_unknown_one(kind: bytes) -> None:
     """It is an error of the journal, not of the suite."""
-    with pytest.raises(JournalError, match=r"line 3 (has the kind|is no journal line|does not fit)"):
+    with pytest.raises(JournalError, match=r"line 3 (has the kind|is not a journal line|does not fit)"):
         decode(b'{"kind":' + kind + b"}", "j", 3)

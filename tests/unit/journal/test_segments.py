@@ -59,7 +59,7 @@ def test_what_has_no_result_is_left() -> None:
 
 @pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.PASSED])
 def test_a_result_is_final_whatever_it_says(outcome: Outcome) -> None:
-    """A resumed run is no second chance."""
+    """A resumed run is not a second chance."""
     assert left(result("a", outcome)) == ["b", "c"]
 
 

@@ -152,7 +152,7 @@ def test_what_is_missing_is_said() -> None:
 
 
 def test_a_whole_run_is_no_shard() -> None:
-    with pytest.raises(UsageError, match="shard2: is no shard, but a whole run"):
+    with pytest.raises(UsageError, match="shard2: is not a shard, but a whole run"):
         joined(journal(1, "ac"), ("shard2", made.journal(end=made.END)))
 
 

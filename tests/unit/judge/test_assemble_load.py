@@ -32,12 +32,12 @@ def test_a_journal_in_a_file_is_the_run_of_its_lines(tmp_path: Path) -> None:
 
 
 def test_a_wrong_line_is_named_with_its_number(tmp_path: Path) -> None:
-    """A file that is not there, a line that is no JSON, and one of another shape."""
+    """A file that is not there, a line that is not JSON, and one of another shape."""
     path = tmp_path / "journal.ndjson"
     with pytest.raises(JournalError):
         load(path)
     path.write_bytes(text(LINES[:3]) + b'{"kind": "res\n' + text(LINES[3:]))
-    with pytest.raises(JournalError, match=r"line 4 is no JSON \(a run writes whole lines"):
+    with pytest.raises(JournalError, match=r"line 4 is not JSON \(a run writes whole lines"):
         load(path)
     path.write_bytes(text(LINES[:3]) + b'{"kind": "result"}\n' + text(LINES[3:]))
     with pytest.raises(JournalError, match="line 4"):
@@ -61,5 +61,5 @@ def test_a_wrong_line_after_what_was_read_in_parts_is_an_error(tmp_path: Path) -
     path, assembly = tmp_path / "journal.ndjson", Assembly(tmp_path / "journal.ndjson")
     path.write_bytes(text(LINES[:2]) + b"no JSON\n" + text(LINES[2:]))
     assembly.read(2)
-    with pytest.raises(JournalError, match="line 3 is no JSON"):
+    with pytest.raises(JournalError, match="line 3 is not JSON"):
         assembly.run()

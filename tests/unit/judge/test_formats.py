@@ -75,7 +75,7 @@ def test_a_text_that_is_not_of_its_format_is_a_warning(schema: Any, value: Any) 
     ],
 )
 def test_what_the_standard_of_a_format_allows_is_none(schema: Any, value: Any) -> None:
-    """Nor is a value that is no text, a format that readers differ about, or one that is not known."""
+    """Nor is a value that is not a text, a format that readers differ about, or one that is not known."""
     assert findings({**schema, "type": ["string", "integer", "object"]} if schema is AT else schema, value) == []
 
 

@@ -134,7 +134,7 @@ def test_a_control_is_what_proves_an_operation() -> None:
 
 
 def test_a_run_of_few_facts_is_incomplete_and_says_what_it_rests_on() -> None:
-    """Nine results that passed are no conformance."""
+    """Nine results that passed are not conformance."""
     run = assemble(journal([exchange(1, purpose="control")], [result("a")], end=END))
     assert run.verdict is Verdict.INCOMPLETE
     assert run.scope.summary.startswith(f"1 of {len(CONTRACT.all)} operations")

@@ -134,7 +134,7 @@ def test_the_security_scheme_is_as_the_profile_writes_a_key(form: str, scheme: s
 
 
 def test_the_search_s_bounds_are_those_that_are_refused() -> None:
-    """A page size that is used as the nearest one is no violation of the contract."""
+    """A page size that is used as the nearest one is not a violation of the contract."""
     profile = _profile("reference")
     lenient = replace(profile, search=replace(profile.search, page_size_above="clamped", unlisted="ignored"))
 

@@ -119,7 +119,7 @@ def test_an_exclusion_is_no_place_where_a_secret_could_be_seen(tables: dict[str,
 
 
 def test_a_pattern_may_hold_braces() -> None:
-    """A regular expression, a pointer or free text is no template."""
+    """A regular expression, a pointer or free text is not a template."""
     table = {"carrier": "header", "name": "K", "format": {"pattern": "[a-z]{4,8}"}}
     profile = _profile(idempotency=table, description="{not one}", errors={"volatile": ["/{x}"]})
     assert profile.idempotency is not None

@@ -198,7 +198,7 @@ def test_every_key_has_its_line(tmp_path: Path) -> None:
     ids=["digits", "levels"],
 )
 def test_a_file_that_no_parser_takes_is_said_plainly(text: str, problem: str, tmp_path: Path) -> None:
-    """Python's own limits are no error of the suite."""
+    """Python's own limits are not errors of the suite."""
     file = tmp_path / "p.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ProfileError, match=problem):

@@ -91,7 +91,7 @@ def test_an_unknown_placeholder_is_named() -> None:
 
 
 def test_rendering_makes_a_copy_and_leaves_names_alone() -> None:
-    """Member names are no templates, and the template is not changed."""
+    """Member names are not templates, and the template is not changed."""
     template = {"{x}": ["{x}", 1, None]}
     assert render(template, {"x": 2}) == {"{x}": [2, 1, None]}
     assert template == {"{x}": ["{x}", 1, None]}

@@ -112,7 +112,7 @@ def test_a_cleanup_call_names_what_was_made(scripted: Any) -> None:
 
 
 def test_a_whole_url_at_the_start_stays_as_it_is() -> None:
-    """A test API may give the URL to ask; a value of that kind is no segment."""
+    """A test API may give the URL to ask; a value of that kind is not a segment."""
     scope = {"cart.url": "http://127.0.0.1:1/a%2Fb?x=1", "cart.id": "c&d"}
     assert render_url("{cart.url}&id={cart.id}", scope) == "http://127.0.0.1:1/a%2Fb?x=1&id=c%26d"
 

@@ -129,7 +129,7 @@ oauth.status.bad_body = 401: F525
 oauth.token_type_value = *: F389 F474
 oauth.token_lifetime_s = *: F378 F379 F380
 """
-"""`*`: any value, of a fact that is no word of a list."""
+"""`*`: any value, of a fact that is not a word of a list."""
 OTHERS = """
 authorization.format
 idempotency.carrier idempotency.name idempotency.pointer idempotency.missing_key idempotency.volatile

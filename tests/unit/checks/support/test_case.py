@@ -237,7 +237,7 @@ def test_every_end_of_a_check_is_one_outcome(
 
 
 def test_a_journal_that_cannot_be_written_is_raised(judged: Any, answer: Any) -> None:
-    """Then nothing more can be believed: it is no outcome."""
+    """Then nothing more can be believed: it is not an outcome."""
     with pytest.raises(JournalError):
         judged(Shop(answer), _raises(JournalError("full")))
 

@@ -1,4 +1,4 @@
-"""Signs of effects: blind ones, late ones, and ones that are no count."""
+"""Signs of effects: blind ones, late ones, and ones that are not counts."""
 
 from __future__ import annotations
 

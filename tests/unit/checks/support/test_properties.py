@@ -113,7 +113,7 @@ def test_nothing_generated_is_untested(judged: Any, answer: Any) -> None:
     [(Inconclusive("nobody knows"), Outcome.INCONCLUSIVE), (KeyError("data"), Outcome.BROKEN)],
 )
 def test_what_else_goes_wrong_ends_the_search(judged: Any, answer: Any, error: Exception, outcome: Outcome) -> None:
-    """What is no violation is not shrunk, nor tried again: it is what the check ends with."""
+    """What is not a violation is not shrunk, nor tried again: it is what the check ends with."""
     tried: list[int] = []
 
     async def check(case: Case) -> None:

@@ -1,4 +1,4 @@
-"""After its Retry-After a limited request is answered: what counts as an answer, and what is no question of RATE-7."""
+"""After its Retry-After a limited request is answered: what counts as an answer, and what RATE-7 does not ask."""
 
 from __future__ import annotations
 

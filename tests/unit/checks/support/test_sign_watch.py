@@ -101,7 +101,7 @@ def test_a_second_effect_is_seen_by_any_sign_that_shows_effects(
 
 @pytest.mark.parametrize(("form", "outcome"), [("shared", Outcome.INCONCLUSIVE), ("count", Outcome.FAILED)])
 def test_a_run_in_doubt_about_a_sign_says_so(judged: Any, answer: Any, form: str, outcome: Outcome) -> None:
-    """A shared counter that moved is no evidence against the target; a private one is."""
+    """A shared counter that moved is not evidence against the target; a private one is."""
     result = judge(judged, Shop(answer, twice=True), a_repeated_call_takes_effect_once, (form, STEP))
     assert result.outcome is outcome, result
     assert outcome is Outcome.FAILED or "shared with other calls" in result.message

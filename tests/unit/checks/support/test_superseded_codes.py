@@ -1,4 +1,4 @@
-"""A code that ends with a newer one of its client: a refused exchange is no evidence then."""
+"""A code that ends with a newer one of its client: a refused exchange is not evidence then."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_what_follows_calls_at_once_is_what_each_order_leaves(
 
 
 def test_a_circle_of_states_has_an_end() -> None:
-    """A state that leads to itself, and two that lead to each other, are no trap."""
+    """A state that leads to itself, and two that lead to each other, are not a trap."""
     states = States(
         [
             Transition("quote", "c.a", leads_to="c.a"),
@@ -147,7 +147,7 @@ def test_a_state_that_a_call_led_to_is_tried_later(
     waits: bool,
     later: int,
 ) -> None:
-    """One case of each operation, and none in quick depth. A cart that has ended meanwhile is no failure."""
+    """One case of each operation, and none in quick depth. A cart that has ended meanwhile is not a failure."""
     pauses: list[float] = []
     quotes: dict[str, set[str]] = {"r0": set()}
 

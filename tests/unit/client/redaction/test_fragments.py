@@ -66,7 +66,7 @@ def test_no_part_of_a_key_survives(spelling: str, at: int) -> None:
 @given(key=keys, cut=st.tuples(st.integers(0, 20), st.integers(LENGTH, 40)), before=st.text(max_size=30))
 @few
 def test_no_window_is_left_of_any_key(key: str, cut: tuple[int, int], before: str) -> None:
-    """Of a part that is longer, no 12 characters are left either; a row of few different characters is no part."""
+    """Of a part that is longer, no 12 characters are left either; a row of few different characters is not a part."""
     part = key[cut[0] : cut[0] + cut[1]]
     cleaned = _known(key).clean(f"{before} {part} ")
     left = {part[at : at + LENGTH] for at in range(len(part) - LENGTH + 1)}

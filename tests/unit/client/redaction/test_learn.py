@@ -133,7 +133,7 @@ def test_a_target_that_hands_out_tokens_without_end_fills_no_memory(monkeypatch:
 
 
 def test_headers_that_the_profile_states_are_secrets_by_their_name() -> None:
-    """An owner's test API has keys, too; what is no secret by its name is none."""
+    """An owner's test API has keys, too; what is not a secret by its name is none."""
     call = HttpCall("http://127.0.0.1:1", headers={"Authorization": f"Bearer {VALUE}", "Accept-Language": "en-US-1234"})
     facts = {"getApiKeyIdentity": OperationFacts(headers={"X-Api-Key": VALUE[::-1]})}
     profile = replace(PROFILE, rate_limit=RateLimit(prepare=call), operations=facts)

@@ -1,4 +1,4 @@
-"""No secret survives in any spelling; what is no secret does; and it costs little."""
+"""No secret survives in any spelling; what is not a secret does; and it costs little."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_members_that_tell_of_a_secret(text: str, cleaned: str) -> None:
 
 
 def test_deep_reaches_every_string() -> None:
-    """Names of members, nested values: all are cleaned; what is no string stays."""
+    """Names of members, nested values: all are cleaned; what is not a string stays."""
     secrets = _known("sk_live_0123456789", lasting=True)
     deep = secrets.redact_json({"sk_live_0123456789": ["sk_live_0123456789", 1, None, {"a": "sk_live_0123456789"}]})
     assert "sk_live" not in json.dumps(deep)
@@ -254,7 +254,7 @@ def test_deep_reaches_every_string() -> None:
 
 
 def test_a_secret_too_short_to_be_one_is_left() -> None:
-    """Below MIN_LENGTH a text is no secret: taking it out would make every report unreadable."""
+    """Below MIN_LENGTH a text is not a secret: taking it out would make every report unreadable."""
     secrets = Secrets()
     secrets.add_ephemeral_secrets("code", ["a" * (MIN_LENGTH - 1), ""])
     assert secrets.clean("aaaaa bbbbb") == "aaaaa bbbbb"

@@ -1,4 +1,4 @@
-"""HAR -> observations: what recorders write, and what is no HAR at all."""
+"""HAR -> observations: what recorders write, and what is not HAR at all."""
 
 from __future__ import annotations
 
@@ -104,16 +104,16 @@ def test_an_entry_that_is_no_exchange_says_why(value: Any, reason: str) -> None:
 @pytest.mark.parametrize(
     ("raw", "problem"),
     [
-        (b"", "is no JSON|ends early|no HAR"),
-        (b"no har", "is no JSON"),
+        (b"", "is not JSON|ends early|not HAR"),
+        (b"no har", "is not JSON"),
         (b'{"log":{"entries":[]}}', "no log.entries"),
         (b'{"openapi":"3.1.0"}', "no log.entries"),
         (b"[1,2]", "no log.entries"),
         (har([entry(), entry()])[:-300], "after entry 1.*1 entries before that place"),
         (b"PK\x03\x04zip", "ZIP"),
         ('{"log":1}'.encode("utf-16"), "UTF-16"),
-        (b"\x1f\x8bno gzip", "is no JSON"),
-        (b'{"log":{"entries":["\xff\xfe"]}}', "is no JSON"),
+        (b"\x1f\x8bno gzip", "is not JSON"),
+        (b'{"log":{"entries":["\xff\xfe"]}}', "is not JSON"),
         (b'{"log":{"entries":[{"request":' + b"[" * 100_000, "is nested deeper than 512 levels"),
         (b"[" * 100_000 + b"]" * 100_000, "is nested deeper than 512 levels"),
         (

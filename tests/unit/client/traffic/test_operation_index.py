@@ -45,7 +45,7 @@ def test_every_operation_is_found(operation: object) -> None:
     ],
 )
 def test_other_hosts_and_other_paths_are_told_apart(method: str, url: str, expected: str | None) -> None:
-    """Another host is foreign; another path of the target is no operation."""
+    """Another host is foreign; another path of the target is not an operation."""
     assert called(method, url) == expected
 
 

@@ -186,7 +186,7 @@ def test_a_mark_in_the_query_is_no_fragment() -> None:
 
 
 def test_a_duplicate_within_the_precision_of_the_clock_decides_nothing() -> None:
-    """IDEM-15: where the times of a recording are too coarse to tell which call began first, a 409 is no violation."""
+    """IDEM-15: where the times of a recording are too coarse for which call began first, a 409 is not a violation."""
     first = exchange(key="k1", body=BODY, lasts=0.1)
     waits = facts(idempotency=KeyRule("header", "Idempotency-Key", in_flight="waits"), clock_s=0.003)
     for at, expected in ((0.002, Outcome.UNTESTED), (0.05, Outcome.FAILED), (0.099, Outcome.UNTESTED)):

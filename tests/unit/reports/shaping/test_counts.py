@@ -31,7 +31,7 @@ def test_the_total_says_what_it_counts() -> None:
 
 
 def test_a_waived_failure_is_waived_in_words_and_not_failed() -> None:
-    """It is counted apart, and is no cause of failure."""
+    """It is counted apart, and is not a cause of failure."""
     failed = [result("AUTH-1", IDENTITY, Outcome.FAILED, observed="200"), result("ENV-1", IDENTITY, Outcome.PASSED)]
     waiver = Waiver("AUTH-1", "a proxy", "edge", "EDGE-1", "2099-01-01", state="active")
     assert counts.counts_text(run_of(failed)) == "1 failed by 1 cause, 1 passed"

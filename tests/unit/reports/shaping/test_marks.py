@@ -39,7 +39,7 @@ def marked(result: Result, exchange: Exchange) -> list[str]:
         ({"observed": "'revoked'"}, ['"state": "revoked"']),
         ({"observed": "another value at /data/items/1/id"}, ['"id": "b"']),
         ({"observed": "/data/revision: 3\n/data/lost: absent"}, ['"revision": 3']),
-        ({"message": "/data/revision is no text"}, ['"revision": 3']),
+        ({"message": "/data/revision is not a text"}, ['"revision": 3']),
         ({"message": "the header WWW-Authenticate is odd"}, ["WWW-Authenticate"]),
         ({"observed": 'media type "text/html"'}, ["content-type"]),
         ({"message": "the key 'revoked' was not answered 401", "observed": "200"}, []),

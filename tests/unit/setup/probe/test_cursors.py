@@ -20,6 +20,6 @@ from conformance.setup.probe.cursors import cursor_places
     ],
 )
 def test_a_cursor_is_beside_data_and_differs_from_page_to_page(beside: list[dict[str, Any]], places: list[str]) -> None:
-    """The number of the page, what each page repeats and what the items hold are no cursors."""
+    """The number of the page, what each page repeats and what the items hold are not cursors."""
     values = [{"data": [{"id": f"p{number}"}], **part} for number, part in enumerate(beside)]
     assert cursor_places(values, 1) == places

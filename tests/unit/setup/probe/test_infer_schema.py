@@ -64,7 +64,7 @@ def test_any_error_seen_fits_the_error_schema(bodies: list[Any]) -> None:
 
 
 def test_a_type_that_was_always_seen_is_held() -> None:
-    """It is no schema that fits everything: a text is no number, though a whole number may be a fraction."""
+    """It is not a schema that fits everything: a text is not a number, though a whole number may be a fraction."""
     schema = response_schema([{"data": {"id": "a", "count": 1}}, {"data": {"id": "b", "count": 2}}], "object")
     assert not fits(schema, {"data": {"id": 7}})
     assert fits(schema, {"data": {"count": 1.5}})

@@ -198,7 +198,7 @@ REFUSED = {
     "/broken.json": "is not valid JSON",
     "/broken.yaml": "is not valid YAML",
     "/swagger": "Swagger 2",
-    "/package": "is no OpenAPI document",
+    "/package": "is not an OpenAPI document",
     "/other": "describes no operation of the interface: its paths are /pets",
     "/nothing": "neither paths nor components",
     "/sso": "sso.example is not the host of the base URL",
