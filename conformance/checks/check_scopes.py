@@ -58,9 +58,14 @@ async def a_key_without_the_scope_is_answered_403(case: Case, credential: str) -
     await case.share_control(refuse, f"the key {credential!r}")
 
 
+_UPDATE: Final = "updateInstallationWebhook"
+
+
 def _bodies_for(case: Case, credential: str) -> Sequence[Any]:
     """The part of the profile's bodies that a key sends, None for the usual one: all keys together send each."""
-    lacking, bodies = names(case.profile, case.operation, LACKS_SCOPE), (None, *case.facts.bodies)
+    patch = case.profile.webhooks.patch if case.operation.id == _UPDATE else None
+    lacking = names(case.profile, case.operation, LACKS_SCOPE)
+    bodies = (None, *case.facts.bodies, *([patch] if patch else []))
     number = lacking.index(credential)
     return bodies[number :: len(lacking)] or bodies[number % len(bodies) :][:1]
 

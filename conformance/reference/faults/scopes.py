@@ -121,10 +121,27 @@ def encoded_path(policy: Policy) -> Policy:
     source="a move of an endpoint, added as a call of its own without the guard of the general one",
 )
 def unscoped_url(policy: Policy) -> Policy:
+    return _with_free_member(policy, b"url")
+
+
+@fault(
+    "X132",
+    requirement="SCO-1",
+    title="a change of the description alone of an endpoint needs no scope",
+    operations=("updateInstallationWebhook",),
+    source="a guard on the members that matter, which takes a note for none of them",
+)
+def unscoped_description(policy: Policy) -> Policy:
+    return _with_free_member(policy, b"description")
+
+
+def _with_free_member(policy: Policy, name: bytes) -> Policy:
+    """An update of an endpoint needs no scope where its body has this member alone."""
+
     def permits(call: Call, caller: Caller) -> bool:
         text = call.request.body.replace(b" ", b"")
-        is_url = call.operation == "updateInstallationWebhook" and text.startswith(b'{"url"') and b"," not in text
-        return is_url or policy.permits(call, caller)
+        is_alone = text.startswith(b'{"' + name + b'"') and b"," not in text
+        return (call.operation == "updateInstallationWebhook" and is_alone) or policy.permits(call, caller)
 
     return evolve(policy, permits=permits)
 

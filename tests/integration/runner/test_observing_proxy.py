@@ -97,8 +97,8 @@ def test_a_client_that_waits_for_100_gets_it(tmp_path: Path) -> None:
         (b"CONNECT shop:443 HTTP/1.1\r\nHost: shop:443\r\n\r\n", 501, "not forwarded"),
         (b"GET http://shop/ HTTP/1.1\r\nHost: shop\r\n\r\n", 501, "reverse proxy"),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 501, "HTTP/2"),
-        (b"no request\r\n\r\n", 400, "no HTTP/1.1"),
-        (b"GET / HTTP/1.1\r\nHost: me\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "no HTTP/1.1"),
+        (b"no request\r\n\r\n", 400, "not HTTP/1.1"),
+        (b"GET / HTTP/1.1\r\nHost: me\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "not HTTP/1.1"),
         (b"GET / HTTP/1.1\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", 431, "head of more than"),
     ],
 )

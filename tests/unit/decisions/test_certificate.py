@@ -293,7 +293,7 @@ def test_a_run_json_that_the_journal_does_not_tell_is_refused(folder: Path) -> N
 )
 def test_what_is_no_certificate_is_told(data: bytes) -> None:
     """In a line, and never as a traceback."""
-    with pytest.raises(UsageError, match="no certificate") as error:
+    with pytest.raises(UsageError, match="not a certificate") as error:
         certificate.read_certificate(data)
     assert error.value.exit_code == 2
 
