@@ -117,7 +117,7 @@ def _sections(run: Run, *, verbose: bool) -> Iterator[Line]:
     if len(groups) > full_count or (groups and groups[-1].waiver):
         yield Line("")
     yield from _warnings(run)
-    yield from _refused_controls(run)
+    yield from _obstacles(run)
     if verbose:
         yield from _not_judged(run)
     elif run.verdict is Verdict.INCOMPLETE:
@@ -227,20 +227,21 @@ def _warnings(run: Run) -> Iterator[Line]:
         yield Line("")
 
 
-def _refused_controls(run: Run) -> Iterator[Line]:
-    """Good requests that were refused, with the answer, which mostly says why: most of what is open rests on them."""
+def _obstacles(run: Run) -> Iterator[Line]:
+    """Good requests that were refused, with the answer, and fixtures that failed: most gaps rest on these."""
     found: dict[str, list[Result]] = {}
     for result in (result for shortfall in grouping.shortfalls(run) for result in shortfall.results):
-        if result.cause.startswith("control:"):
+        if result.cause.startswith(("control:", "fixture:")):
             found.setdefault(result.cause, []).append(result)
     style, groups = STYLES[Outcome.INCONCLUSIVE], sorted(found.values(), key=len, reverse=True)
     for results in groups[:FULL_GROUPS]:
         first = next((result for result in results if result.exchanges), results[0])
         rest_note = f"[{plural(len(results), 'result')} not judged because of it]"
         yield Line(f"{SYMBOLS[Outcome.INCONCLUSIVE]} {one_line(first.message)} {rest_note}", style, hang=2)
-        yield from _evidence(run, first)
+        if first.cause.startswith("control:"):  # what was sent before a fixture failed does not show why
+            yield from _evidence(run, first)
     if len(groups) > FULL_GROUPS:
-        yield Line(f"  … and {plural(len(groups) - FULL_GROUPS, 'more refused control')}, in the reports", style)
+        yield Line(f"  … and {plural(len(groups) - FULL_GROUPS, 'more obstacle')} of this kind, in the reports", style)
     if groups:
         yield Line("")
 

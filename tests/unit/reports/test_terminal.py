@@ -90,6 +90,26 @@ def test_a_refused_control_is_shown_once_with_its_answer() -> None:
     assert "the htu is another URL" in "".join(lines[head:])
 
 
+def test_a_fixture_that_failed_is_shown_once_with_its_message() -> None:
+    """Where a test API cannot be reached, nothing else says why so much is open; what was sent before does not."""
+    sent = exchange("e1", OPERATIONS[0], 200, response=Message(headers=JSON, body="{}", body_bytes=2))
+    message = "fixtures.cart.open: POST http://127.0.0.1:1/carts: Connect call failed"
+    resting = [
+        result(
+            requirement,
+            "quotePublicCart",
+            Outcome.INCONCLUSIVE,
+            message=message,
+            cause="fixture:fixtures.cart.open",
+            exchanges=(sent.id,),
+        )
+        for requirement in ("IDEM-1", "IDEM-2")
+    ]
+    lines = summary_lines(run_of(resting, (sent,), proven=()))
+    assert f"? {message} [2 results not judged because of it]" in lines
+    assert not [line for line in lines if "curl" in line]
+
+
 def test_a_waived_cause_says_so_with_its_reason_and_is_not_red() -> None:
     """Whoever reads the terminal sees that it is accepted, why, and until when."""
     waiver = Waiver("AUTH-1", "a proxy", "edge", "EDGE-1", "2099-01-01", state="active")
