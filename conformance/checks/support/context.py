@@ -178,8 +178,9 @@ def control_failed(answer: Answer, oauth: OAuth | None = None) -> Inconclusive:
     """`oauth`: what the profile states of clocks, for an operation that takes a proof."""
     operation = answer.request.operation.id
     reason = explain_refused_proof(answer, oauth) if answer.request.operation.auth == "oauth" else ""
+    observed = f"got {answer.summary}" if answer.status is None else f"was answered {answer.summary} instead of 200"
     return Inconclusive(
-        f"the control of {operation} was answered {answer.summary} instead of 200{f': {reason}' if reason else ''}",
+        f"the control of {operation} {observed}{f': {reason}' if reason else ''}",
         answer,
         cause=f"control:{operation}",
         observed=answer.summary,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 
 import pytest
@@ -11,6 +12,7 @@ from conformance.core.errors import Unreachable
 from conformance.profile.behavior import Authorization
 from conformance.profile.model import Limits, Profile
 from tests.support.commands import listening
+from tests.support.scripted_target import ScriptedTarget, reply
 
 TIMEOUT_S = 0.4
 
@@ -51,6 +53,17 @@ def test_what_prevents_an_answer_is_named(answer: bytes, leave_open: bool, probl
     assert problem in str(raised.value)
     assert hint in str(raised.value)
     assert url in str(raised.value)
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/0.9 is no more\r\n", None], ids=["no HTTP", "closed"])
+def test_one_operation_that_does_not_speak_http_hides_no_service(answer: bytes | None) -> None:
+    """The run judges it, where another operation is answered."""
+
+    async def reach_service() -> None:
+        async with ScriptedTarget(lambda arrived: reply(401) if "identity" in arrived.target else answer) as target:
+            await asyncio.to_thread(reach, profile(target.url))
+
+    asyncio.run(reach_service())
 
 
 def test_an_address_where_nothing_listens() -> None:
