@@ -50,7 +50,12 @@ def build(
         attributes["effects"] = {name: as_list(stated) for name, stated in attributes["effects"].items()}
     if "idempotency" in attributes:
         attributes["idempotency"] = _idempotency(attributes["idempotency"])
-    return msgspec.convert(attributes, Profile, dec_hook=lambda _, name: directory / name)
+    return msgspec.convert(attributes, Profile, dec_hook=lambda _, value: _path(value, directory))
+
+
+def _path(value: str | Path, directory: Path) -> Path:
+    """A path in the document is relative to the profile's directory; `path` and `directory` themselves are not."""
+    return value if isinstance(value, Path) else directory / value
 
 
 def _credentials(tables: Table, directory: Path) -> dict[str, Any]:

@@ -52,6 +52,13 @@ def test_the_template_loads_whole() -> None:
     assert (profile.path, profile.directory) == (TEMPLATE, TEMPLATE.parent)
 
 
+def test_a_profile_named_by_a_relative_path_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs, Python files and certificates beside it are found from any folder: `profiles/mine.toml` is usual."""
+    monkeypatch.chdir(PROFILES.parent)
+    profile = load_profile(Path("profiles/template.toml"))
+    assert (profile.path, profile.directory) == (Path("profiles/template.toml"), Path("profiles"))
+
+
 def test_what_the_template_offers_in_comments_loads_too() -> None:
     """A waiver as the template shows it is a valid one."""
     text = TEMPLATE.read_text(encoding="utf-8")
