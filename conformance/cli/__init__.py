@@ -14,7 +14,7 @@ import click
 
 from conformance.cli import certificates, contracts, doctor, finished_runs, profile_drafts
 from conformance.cli import gate as gates
-from conformance.cli.files import echo_lines, echo_wrapped
+from conformance.cli.files import echo_lines, echo_wrapped, require_writable, write_text
 from conformance.cli.observe import observe
 from conformance.cli.options import drop_environment, missing_option, options_from, run_options, target_options
 from conformance.cli.shell import CommandGroup
@@ -313,6 +313,8 @@ def faults(
     count = count or (matrix.RANDOM_TARGETS if all_subjects else 0)
     only_random = bool(count or choices) and not all_subjects
     subjects = matrix.select_subjects(ids, with_variants=variants or all_subjects, only_random=only_random)
+    require_writable(json_file)
+    require_writable(record)
     subjects = matrix.interleave(subjects, matrix.random_subjects(count, seed, choices))
     try:
         with interrupts.raise_on_signals():
@@ -330,8 +332,7 @@ def faults(
 def _write_json(file: Path | None, value: object) -> None:
     import json
 
-    if file is not None:
-        file.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    write_text(file, json.dumps(value, indent=1) + "\n")
 
 
 for command in (

@@ -60,6 +60,19 @@ def write_text(path: Path | None, text: str) -> None:
         raise UsageError(error.strerror or "cannot be written", where=str(path)) from None
 
 
+def require_writable(path: Path | None) -> None:
+    """Raises UsageError where a file cannot be written, before long work whose result it is to hold."""
+    from conformance.core.errors import UsageError
+
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except OSError as error:
+        raise UsageError(error.strerror or "cannot be written", where=str(path)) from None
+
+
 def read_bytes(path: Path) -> bytes:
     """The content of a file. Raises UsageError if it cannot be read, or is larger than any file of the suite."""
     from conformance.core.errors import UsageError

@@ -20,7 +20,7 @@ from msgspec import to_builtins
 
 from conformance.core.errors import CertificateError, ConformanceError, UsageError
 from conformance.core.exit_codes import EXIT_CODES
-from conformance.core.files import open_regular
+from conformance.core.files import open_regular, read_regular
 from conformance.core.model import Run
 from conformance.core.outcomes import Outcome, Stability, Verdict
 from conformance.decisions.gate import ALL, Decision, Policy, decide, of_tier
@@ -354,8 +354,7 @@ def _pem(key: Ed25519PublicKey) -> bytes:
 
 def _read_file(path: Path, hint: str = "") -> bytes:
     try:
-        with open_regular(path) as file:
-            return file.read()
+        return read_regular(path)
     except OSError as error:
         raise UsageError(error.strerror or "cannot be read", where=str(path), hint=hint) from None
 

@@ -32,7 +32,7 @@ def page_link(folder: Path, page: Path | None) -> str:
     target = folder / "report.html"
     if page is None or not target.is_file():
         return ""
-    return quote(os.path.relpath(target.resolve(), page.resolve().parent))
+    return quote(os.fsencode(os.path.relpath(target.resolve(), page.resolve().parent)))
 
 
 def folders_without_report(folder: Path) -> list[Path]:

@@ -25,9 +25,10 @@ def claim_directory(requested: Path | None, target: str) -> tuple[Path, list[Pat
     Raises ReportDirError where that is impossible.
     """
     directory = requested or _unused_path(Path("reports") / _folder_name(target))
-    created = [path for path in (directory, *directory.parents) if not path.exists()]
+    created: list[Path] = []
     hint = "name another one with --report-dir"
     try:
+        created += [path for path in (directory, *directory.parents) if not path.exists()]
         directory.mkdir(parents=True, exist_ok=requested is not None)
         if any(directory.iterdir()):
             raise ReportDirError("the report directory is not empty", where=str(directory), hint=hint)

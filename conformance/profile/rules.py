@@ -87,7 +87,7 @@ def url_trouble(url: str) -> str:
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         usable = False
-    if not usable or re.search(r"[\s\x00-\x1f\\]", url):
+    if not usable or re.search(r"[\s\x00-\x1f\\\ud800-\udfff]", url):
         return f"{_mask_credentials(url)!r} is not an http or https URL{_scheme_hint(url)}"
     try:
         str(parts.hostname).encode("idna")

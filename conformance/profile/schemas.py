@@ -13,6 +13,7 @@ import yaml
 
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError
+from conformance.core.files import read_regular
 from conformance.profile.schema_limits import check_limits
 from conformance.profile.source import nearest
 
@@ -58,7 +59,7 @@ def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable
 def read_document(path: Path) -> dict[str, Any]:
     """The object in a JSON or YAML file. Raises ProfileError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path).decode("utf-8")
     except OSError as error:
         raise ProfileError(f"cannot be read: {error.strerror}", where=str(path)) from error
     except ValueError as error:
@@ -245,4 +246,7 @@ def _check(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
         reason = error.message.splitlines()[0]
         message = f"schema {schema_name} is not a valid JSON Schema: {reason}" + (f" at {at}" if at else "")
         raise ProfileError(message, where=str(path)) from error
+    except ValueError:  # jsonschema_rs takes no lone surrogates
+        message = f"schema {schema_name} holds text that is not Unicode, such as half of a surrogate pair"
+        raise ProfileError(message, where=str(path)) from None
     return bundle

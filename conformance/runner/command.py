@@ -14,6 +14,7 @@ from rich.console import Console
 
 from conformance.checks.support.registry import Instance
 from conformance.core import interrupts
+from conformance.core.defaults import MAX_WORKERS
 from conformance.core.environ import environment
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
@@ -174,6 +175,14 @@ def _reject_conflicts(options: RunOptions) -> None:
         raise UsageError("cannot be combined with --verbose", where="--quiet")
     if options.workers and options.gateways:
         raise UsageError("cannot be combined with -n", where="--tx", hint="use --tx 2*popen for local processes")
+    if sum(map(_process_count, options.gateways)) > MAX_WORKERS:
+        raise UsageError(f"names more than {MAX_WORKERS} processes", where="--tx")
+
+
+def _process_count(gateway: str) -> int:
+    """Of `3*popen` 3, as pytest-xdist reads it; 1 of any other text."""
+    number, star, _ = gateway.partition("*")
+    return int(number[:9]) if star and number.isdecimal() else 1
 
 
 def _through_pytest(words: list[str], observer: ProgressLine | Selection) -> int:

@@ -23,6 +23,7 @@ from conformance.core.errors import ConformanceError, JournalError, Unreachable,
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import Result, Run
 from conformance.core.outcomes import WAIVED, Level, Outcome, Stability
+from conformance.core.strict_json import replace_surrogates
 from conformance.engine.resume import resume_hint
 from conformance.engine.session import Session
 from conformance.engine.startup import prepare_session
@@ -233,8 +234,12 @@ def _as_worker(run_session: Session, checks: list[Instance], config: pytest.Conf
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable(config: pytest.Config) -> Iterator[None]:
-    """A worker on another machine sends its new journal lines with each report."""
+    """A report is sent as text. A worker on another machine sends its new journal lines with it."""
     data: Any = yield
+    if data is None:
+        return None
+    # what somebody's fixture has logged; execnet sends Unicode text only
+    data["sections"] = [(name, clean_with_all(replace_surrogates(text))) for name, text in data.get("sections", ())]
     run_session = config.stash.get(session_key, None)
     if run_session is not None and run_session.part.keys is not None and isinstance(run_session.journal, Outbox):
         data[LINES] = run_session.journal.drain()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -13,6 +15,7 @@ import httpx
 
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError, UsageError
+from conformance.core.files import read_regular
 from conformance.profile.model import Profile
 from conformance.profile.schemas import parse_document
 
@@ -177,7 +180,7 @@ def _read_file(location: str) -> tuple[str, str]:
     if "://" in location:
         raise UsageError("is neither a file nor an http or https URL", where=location)
     try:
-        return Path(location).read_text(encoding="utf-8"), location
+        return read_regular(Path(location)).decode("utf-8"), location
     except UnicodeDecodeError:
         raise ProfileError("is not UTF-8 text", where=location) from None
     except (OSError, ValueError) as error:
@@ -186,7 +189,27 @@ def _read_file(location: str) -> tuple[str, str]:
 
 
 def _fetch(url: str, profile: Profile) -> tuple[str, str]:
-    """The text at a URL of the target's host, or of this machine. Raises UsageError."""
+    """The text at a URL of the target's host, or of this machine. Raises UsageError.
+
+    The time for the whole of it is limited: what is slow may send a byte now and then, or interim answers, for ever.
+    """
+    result = Future[tuple[str, str]]()
+
+    def fetch() -> None:
+        try:
+            result.set_result(_fetch_slowly(url, profile))
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
+            result.set_exception(error)
+
+    Thread(target=fetch, name="document", daemon=True).start()
+    timeout_s = min(_TIMEOUT_S, profile.limits.deadline_s or _TIMEOUT_S)
+    try:
+        return result.result(timeout_s)
+    except TimeoutError:
+        raise UsageError(f"cannot be fetched within {timeout_s:g} s", where=url, hint="pass the file") from None
+
+
+def _fetch_slowly(url: str, profile: Profile) -> tuple[str, str]:
     try:
         for _ in range(_MAX_REDIRECTS):
             _require_own_host(url, profile)

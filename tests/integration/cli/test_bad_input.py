@@ -77,10 +77,17 @@ def below_a_file(place: Path) -> Path:
     return place / "note" / "report"
 
 
+def sparse(place: Path) -> Path:
+    with (place / "sparse.yaml").open("wb") as file:
+        file.truncate(2**28)
+    return place / "sparse.yaml"
+
+
 def below_proc(place: Path) -> Path:
     return Path("/proc/nowhere/report")
 
 
+PROBE = ["probe", "--base-url", "http://127.0.0.1:9", "--key", "env:PATH", "-o", "new.toml"]
 BAD = {
     "profile missing": (lambda desk: ["run", "--profile", "nope.toml"], 2, ["nope.toml", "--profile"]),
     "folder without profiles": (lambda desk: ["run", "--profile", "."], 2, ["no profile in this folder", ".toml"]),
@@ -101,6 +108,11 @@ BAD = {
     "schema file missing": (schemas(None), 2, ["schemas.file", "shapes.yaml"]),
     "schema file no YAML": (schemas("{ [ }"), 2, ["shapes.yaml"]),
     "schema invalid": (schemas("PublicErrorResponse: { type: 12 }\n"), 2, ["shapes.yaml", "PublicErrorResponse"]),
+    "schema with half a character": (
+        schemas('{"PublicErrorResponse": {"enum": ["\\ud800"]}}'),
+        2,
+        ["shapes.yaml", "PublicErrorResponse", "not Unicode"],
+    ),
     "schema that lies elsewhere": (
         schemas('PublicErrorResponse: { "$schema": "http://127.0.0.1:9/dialect", type: object }\n'),
         2,
@@ -127,6 +139,17 @@ BAD = {
     "tables in tables": (with_profile(f"{MINIMAL}[{'a.' * 5000}a]\n"), 2, ["mine.toml", "nested too deeply"]),
     "arrays in arrays": (with_profile(f"{MINIMAL}[variables]\nx = {'[' * 250}{']' * 250}\n"), 2, ["nested too deeply"]),
     "profile without end": (lambda desk: ["run", "--profile", "/dev/zero"], 2, ["/dev/zero", "16,000,000 bytes"]),
+    "openapi without end": (
+        lambda desk: [*PROBE, "--openapi", "/dev/zero"],
+        2,
+        ["/dev/zero", "not a regular file"],
+    ),
+    "openapi of many megabytes": (
+        lambda desk: [*PROBE, "--openapi", sparse(desk.place)],
+        2,
+        ["sparse.yaml", "longer than 16 MiB"],
+    ),
+    "target that is no text": (base_url("http://127.0.0.1:9/\udcff"), 2, ["--base-url"]),
     "target that is empty": (base_url(""), 2, ["--base-url", "empty", "variable"]),
     "variable without value": (
         lambda desk: [*with_profile(MINIMAL)(desk), "--var", "control"],
@@ -142,6 +165,17 @@ BAD = {
     "another scheme": (base_url("ftp://127.0.0.1/"), 2, ["--base-url", "http or https"]),
     "report folder not empty": (report_dir(filled), 2, ["full", "not empty", "--report-dir"]),
     "report folder below a file": (report_dir(below_a_file), 2, ["note", "--report-dir"]),
+    "report folder with a long name": (report_dir(lambda place: place / ("r" * 256)), 2, ["--report-dir", "too long"]),
+    "matrix that cannot be written": (
+        lambda desk: ["faults", "F031", "--json", below_a_file(desk.place) / "matrix.json"],
+        2,
+        ["note"],
+    ),
+    "more gateways than a machine bears": (
+        lambda desk: ["run", *desk.target(), "--tx", "99999*popen"],
+        2,
+        ["--tx", "more than 64 processes"],
+    ),
     "report folder nowhere": (report_dir(below_proc), 2, ["/proc/nowhere", "--report-dir"]),
     "unknown fault": (lambda desk: ["demo", "--fault", "F999"], 2, ["F999", "`conformance list --faults`"]),
     "a fault as a variant": (lambda desk: ["demo", "--variant", "F031"], 2, ["F031 is a fault", "--fault F031"]),

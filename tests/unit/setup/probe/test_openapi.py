@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,14 +17,16 @@ import yaml
 from conformance.contract import load_contract
 from conformance.core.errors import ConformanceError
 from conformance.profile.behavior import Authorization
-from conformance.profile.model import Profile
+from conformance.profile.model import Limits, Profile
 from conformance.profile.schemas import load_schemas
 from conformance.runner.embedded_reference import bundled_profiles
 from conformance.setup.probe.openapi import OpenApiFacts, read_openapi, whole_pattern
 from tests.support.paths import ROOT
+from tests.support.scripted_target import ScriptedTarget
 from tests.support.stub_service import stub_service
 
 CONTRACT = load_contract()
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 Document = dict[str, Any]
 
 
@@ -301,3 +305,27 @@ def test_a_text_that_all_bodies_share_may_be_the_key(tmp_path: Path) -> None:
 def test_a_pattern_of_keys_is_about_the_whole_key(pattern: str, expected: list[str]) -> None:
     """Between `^` and `$`, with more than a few keys."""
     assert whole_pattern(pattern) == expected
+
+
+@pytest.mark.parametrize("chunk", [INTERIM, b" "], ids=["interim answers", "byte after byte"])
+def test_a_document_that_never_ends_is_given_up(chunk: bytes) -> None:
+    """Each read is answered in time, so that a limit on reads alone would wait for ever."""
+    head = b"" if chunk == INTERIM else b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
+
+    async def send(_: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(head)
+        for _number in range(200):
+            writer.write(chunk)
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+    async def read() -> None:
+        async with ScriptedTarget(send) as target:
+            limits = Limits(deadline_s=0.5)
+            profile = Profile("p", target.url, Authorization("Bearer {key}"), limits=limits)
+            began = time.monotonic()
+            with pytest.raises(ConformanceError, match=r"cannot be fetched within 0\.5 s"):
+                await asyncio.to_thread(read_openapi, f"{target.url}/openapi.json", profile, CONTRACT)
+            assert time.monotonic() - began < 5
+
+    asyncio.run(read())
