@@ -29,8 +29,10 @@ _NAMED_ENTITIES: Final = {
 }
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]+")
 """Text that is the same in a URL, in JSON and in HTML, as nearly all tokens are."""
-_SIGNS: Final = (" ", "-", ".", ",")
-"""What stands between the characters of a text that is spelt out."""
+_SIGNS: Final = (" ", "-", ".", ",", "_", "\n", '","', '", "')
+"""What stands between the characters of a text that is spelt out, or between its groups."""
+_GROUP_LENGTHS: Final = (1, 4, 5, 8)
+"""As long are the groups in which people and machines write keys."""
 _MAX_ROUNDS: Final = 4
 """Maximum nesting of escapes, for example a URL in HTML in JSON."""
 
@@ -81,14 +83,17 @@ def _base64_cores(raw: bytes) -> set[str]:
 def rare_forms(secret: str) -> tuple[str, ...]:
     """The forms of a secret that ordinary software does not write.
 
-    Base32, base64 of UTF-16, octal escapes, quoted-printable (RFC 2045, section 6.7), in reverse order, and spelt out.
+    Base32, base64 and hexadecimal digits of UTF-16, base64 twice, octal escapes, quoted-printable (RFC 2045, section
+    6.7), in reverse order, and spelt out or in groups of equal length.
 
     In base32, the characters that encode only bits of the secret, at each of the five offsets, in either case. They
     are apart from the other forms: for all secrets of a run they would cost more time than the others together.
     """
     raw = secret.encode("utf-8", "surrogatepass")
-    found = {secret[::-1], *(sign.join(secret) for sign in _SIGNS)}
-    found |= _base64_cores(secret.encode("utf-16-le", "surrogatepass"))
+    groups = [[secret[at : at + size] for at in range(0, len(secret), size)] for size in _GROUP_LENGTHS]
+    found = {secret[::-1], *(sign.join(pieces) for sign in _SIGNS for pieces in groups)}
+    wide = secret.encode("utf-16-le", "surrogatepass")
+    found |= _base64_cores(wide) | _base64_cores(base64.b64encode(raw).rstrip(b"=")) | {wide.hex(), wide.hex().upper()}
     octal, hexadecimal = [f"{byte:03o}" for byte in raw], [f"={byte:02X}" for byte in raw]
     # texts are also searched with their escapes decoded, where no backslash is left
     found |= {"".join(octal), "".join(f"\\{digits}" for digits in octal)}

@@ -104,12 +104,16 @@ def test_no_base32_of_a_credential_survives(secret: str, before: bytes, after: b
     assert len(clean.partition("«")[0]) <= len(before) * 8 // 5 + 2
 
 
-@pytest.mark.parametrize("sign", ["", " ", "-", ".", ","])
+@pytest.mark.parametrize("size", [1, 4, 5, 8])
+@pytest.mark.parametrize("sign", ["", " ", "-", ".", ",", "_", "\n", '", "'])
 @few
 @given(secret=st.text(_KEY_CHARACTERS, min_size=12, max_size=60), before=around, after=around)
-def test_no_credential_survives_backwards_or_spelt_out(sign: str, secret: str, before: str, after: str) -> None:
-    """With a sign between its characters, or, without one, in reverse order; in JSON too."""
-    written = sign.join(secret) if sign else secret[::-1]
+def test_no_credential_survives_backwards_or_spelt_out(
+    size: int, sign: str, secret: str, before: str, after: str
+) -> None:
+    """With a sign between its characters or groups of them, or, without one, in reverse order; in JSON too."""
+    groups = [secret[at : at + size] for at in range(0, len(secret), size)]
+    written = sign.join(groups) if sign else secret[::-1]
     for text in (written, json.dumps(written)):
         cleaned = _known(secret, lasting=True).clean(before + text + after)
         assert written not in cleaned.replace(before, "").replace(after, "")
@@ -120,6 +124,8 @@ _BYTE_NOTATIONS: dict[str, Callable[[bytes], str]] = {
     "octal escapes": lambda raw: "".join(f"\\{byte:03o}" for byte in raw),
     "quoted-printable": lambda raw: "".join(f"={byte:02X}" for byte in raw),
     "quoted-printable in lower case": lambda raw: "".join(f"={byte:02x}" for byte in raw),
+    "hexadecimal of UTF-16": lambda raw: raw.decode().encode("utf-16-le").hex(),
+    "base64 of base64": lambda raw: base64.b64encode(base64.b64encode(raw)).decode(),
     "base64 of UTF-16": lambda raw: base64.b64encode(raw.decode().encode("utf-16-le")).decode(),
 }
 
