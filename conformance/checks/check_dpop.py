@@ -240,10 +240,12 @@ async def a_client_does_not_choose_the_host_of_the_target(case: Case) -> None:
 
 @check("OA-6", cases=other_algorithms)
 async def a_proof_of_each_declared_algorithm_is_validated(case: Case, algorithm: str) -> None:
-    """A wrong signature, and a private key in the header, are refused for each declared algorithm."""
+    """A wrong signature, a private key in the header, another htm and another htu are refused for each algorithm.
+
+    Then a good proof of that algorithm is accepted.
+    """
     key = await asyncio.to_thread(ProofKey.new, algorithm)
     guard_key(case.runtime.settings.secrets, key)
-    await case.runtime.controls.prove(case.operation)
 
     async def arrange() -> Request:
         request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
@@ -252,11 +254,18 @@ async def a_proof_of_each_declared_algorithm_is_validated(case: Case, algorithm:
     defects = {
         f"a wrong {algorithm} signature": Proof(key, alter=_spoilt),
         f"a private key of {algorithm}": Proof(key, header={"jwk": key.private}),
+        f"another htm, {algorithm}": Proof(key, claims={"htm": "PUT"}),
+        f"another htu, {algorithm}": Proof(key, claims={"htu": _other_host(token_url_of(case))}),
     }
-    for purpose, proof in defects.items():
-        request = await arrange()
-        bad, control = request.with_proof(proof), await arrange()
-        await case.negative(request, bad, PROOF_STATUSES, purpose, any_refusal=True, control=control)
+
+    async def refuse(_: Request) -> Answer:
+        for purpose, proof in defects.items():
+            bad = (await arrange()).with_proof(proof)
+            answer = await case.refusal(bad, PROOF_STATUSES, purpose, any_refusal=True)
+        await case.control(await arrange(), f"a good proof, {algorithm}")
+        return answer
+
+    await case.share_control(refuse, f"defective proofs of {algorithm}")
 
 
 @check("OA-8", cases={"hour-old": (3600.0, 0), "hour-ahead": (-3600.0, 0), "hour-old-with-exp": (3600.0, 600)})

@@ -193,7 +193,7 @@ def _fixture_members(body: JsonValue) -> set[tuple[str, str]]:
 
 
 _OF_OTHER_BODIES: Final = list(FORGED.values())[::2]
-"""These are sent in another valid body of the profile, where there is one."""
+"""These are sent in the other valid bodies of the profile in turn, where there is one."""
 
 
 @check("HO-3", on=_HOSTED, cases=FORGED)
@@ -206,7 +206,8 @@ async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable
     async def forge(request: Request) -> Request:
         if case.facts.bodies and change in _OF_OTHER_BODIES:
             _, ticket = _ticket_in(case, request)
-            other = await case.runtime.arranger.render_body(request, case.facts.bodies[0])
+            number = _OF_OTHER_BODIES.index(change) % len(case.facts.bodies)
+            other = await case.runtime.arranger.render_body(request, case.facts.bodies[number])
             places = pointer.places_of(other, ticket)
             if places and change(ticket) != ticket:
                 return request.with_body(pointer.replace(other, places[0], change(ticket)))

@@ -95,16 +95,31 @@ async def page_and_page_size_are_integers(case: Case, defect: tuple[str, str]) -
     )
 
 
+def _filter_for(case: Case, size: int) -> Mapping[str, str]:
+    """The stated values of one filter, another one for each size in turn; none where none is stated."""
+    stated = {name: value for name in FILTERS if (value := getattr(case.profile.search, name))}
+    if not stated:
+        return {}
+    name = list(stated)[page_sizes(case.profile).index(size) % len(stated)]
+    return {name: stated[name]}
+
+
 def _by_size(profile: Profile, _operation: Operation) -> Mapping[str, int]:
     return {str(size): size for size in page_sizes(profile)}
 
 
 @check("SRCH-4", cases=_by_size)
 async def page_size_bounds_every_page(case: Case, size: int) -> None:
-    """No page has more items than pageSize; a refused size is inconclusive, a refused page past the end is not."""
+    """No page has more items than pageSize; a refused size is inconclusive, a refused page past the end is not.
+
+    The third page that is read is one of a filtered result, where the profile states a value to filter by.
+    """
     request, first = await case.arrange(), first_page(case.profile)
-    for page in range(first, first + 3):
-        answer = await read_page(case, request, page, size)
+    filters = _filter_for(case, size)
+    pages = [(request, first), (request, first + 1)]
+    pages.append((request.with_query(**filters), first) if filters else (request, first + 2))
+    for search, page in pages:
+        answer = await read_page(case, search, page, size)
         if not answer.ok and page > first and case.profile.search.past_the_end in ("refused", "not_found"):
             return
         if not answer.ok:

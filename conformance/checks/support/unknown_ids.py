@@ -55,14 +55,23 @@ def may_exist(generated: str, known: str) -> bool:
 def unknown_id_like(known: str) -> str:
     """An unknown id in the same format: its last characters changed, each within its class.
 
-    A number, also one between marks as in `#1001` and `12-345`, becomes one that has not been reached.
+    A number, also one between marks as in `#1001` and `12-345`, becomes one that has not been reached. A short id gets
+    more characters: any other one of its length may exist.
     """
     if not any(c.isalpha() for c in known) and (numbers := list(_NUMBER.finditer(known))):
         start, end = numbers[-1].span()
         return f"{known[:start]}{int(known[start:end]) + 987_654_321}{known[end:]}"
+    if len(known) <= _SHORT and known[-1:].isalnum():
+        return known + "".join(secrets.choice(_alphabet(known[-1])) for _ in range(_LONGEST_COUNT))
     characters = list(known)
     for index in [i for i, c in enumerate(known) if c.isalnum()][-8:]:
         old = characters[index]
-        alphabet = "0123456789" if old.isdigit() else "abcdef" if old.islower() else "ABCDEF"
-        characters[index] = secrets.choice([c for c in alphabet if c != old])
+        characters[index] = secrets.choice([c for c in _alphabet(old) if c != old])
     return "".join(characters)
+
+
+def _alphabet(character: str) -> str:
+    """The characters that may stand in place of one: digits, or letters that are hexadecimal digits too."""
+    if character.isdigit():
+        return "0123456789"
+    return "abcdef" if character.islower() else "ABCDEF"

@@ -180,3 +180,18 @@ def huge_is_500(policy: Policy) -> Policy:
 @fault("F123", requirement="BODY-5", title="NUL or lone surrogate answers 500")
 def nul_is_500(policy: Policy) -> Policy:
     return with_status(policy, "unstorable", 500)
+
+
+@fault(
+    "X136",
+    requirement="BODY-3",
+    title="an empty array is taken for an object without members",
+    operations=("updateInstallationWebhook",),
+    source="json_decode(..., true) of PHP, by which [] and {} are the same array",
+)
+def empty_array_is_an_object(policy: Policy) -> Policy:
+    def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+        is_empty = value == [] and call.operation == "updateInstallationWebhook"
+        return policy.reading.validate(call, schema, {} if is_empty else value)
+
+    return with_reading(policy, validate=validate)

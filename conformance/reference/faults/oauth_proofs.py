@@ -223,3 +223,35 @@ def token_of_a_second(policy: Policy) -> Policy:
         return call
 
     return before_work(with_oauth(policy, issue=issue), forget, _EXCHANGE)
+
+
+@fault(
+    "X133",
+    requirement="OA-6",
+    title="a proof signed with RSA is good for any method",
+    operations=_TOKEN,
+    source="two libraries for two kinds of keys, of which one is not asked for htm",
+)
+def any_method_with_rsa(policy: Policy) -> Policy:
+    return with_proof(policy, method=_but_for("PS", policy.oauth.proof["method"]))
+
+
+@fault(
+    "X134",
+    requirement="OA-6",
+    title="a proof signed with a longer curve is good for any URL",
+    operations=_TOKEN,
+    source="a branch for algorithms that were added later",
+)
+def any_url_with_a_longer_curve(policy: Policy) -> Policy:
+    return with_proof(policy, url=_but_for("ES384", policy.oauth.proof["url"]))
+
+
+def _but_for(algorithm: str, condition: Callable[[Call, Proof], None]) -> Callable[[Call, Proof], None]:
+    """The condition, which proofs of algorithms with this beginning need not meet."""
+
+    def judge(call: Call, proof: Proof) -> None:
+        if not str(proof.header.get("alg")).startswith(algorithm):
+            condition(call, proof)
+
+    return judge

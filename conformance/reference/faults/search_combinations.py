@@ -320,3 +320,19 @@ def language_alone(policy: Policy) -> Policy:
         return _with_parameter(call, "locale", locale) if locale else call
 
     return _with_search(policy, change)
+
+
+@fault(
+    "X135",
+    requirement="SRCH-4",
+    title="a search within a merchant ignores a pageSize below five",
+    operations=_SEARCH,
+    source="another index for each merchant, whose smallest page is five",
+)
+def pages_of_a_merchant(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        size = parameters.get("pageSize", "")
+        is_small = "merchant" in parameters and size.isdecimal() and 0 < int(size) < 5
+        return _with_parameter(call, "pageSize", "5") if is_small else call
+
+    return _with_search(policy, change)
