@@ -284,7 +284,7 @@ async def a_generated_id_names_nothing(case: Case) -> None:
 
     ids = Pool(str, unknown_ids, (len(known_id), known_id.isdigit()), SMALL_SIZE)
     await explore(
-        case, ids, law, examples=case.examples // 2, show=lambda text: f"the id {_as_json(text)}",
+        case, ids, law, examples=max(1, case.examples // 2 - 1), show=lambda text: f"the id {_as_json(text)}",
         final_check=lambda: case.reprove_control(request),
     )  # fmt: skip
 

@@ -24,6 +24,9 @@ from conformance.core.model import REFUSAL_STATUSES
 from conformance.profile.model import Profile
 
 _DEPTH = 10_000
+_DEPTHS = (_DEPTH, 500, 100)
+_SHARE = 3
+"""Each operation is sent every third hostile body."""
 _MEBIBYTE = 1 << 20
 _WIDE = {"x": [0] * 1_000, "y": {f"{number}": 0 for number in range(1_000)}, "z" * 500: 0}
 """More items and members than some stores and parsers take, and a longer name."""
@@ -65,10 +68,15 @@ def _with_url(change: Callable[[str], str]) -> Callable[[Request], bytes]:
     return make
 
 
+def _depth(request: Request) -> int:
+    """Another depth for each operation that is sent a nested body: parsers have limits of any size."""
+    return _DEPTHS[load_contract().all.index(request.operation) // _SHARE % len(_DEPTHS)]
+
+
 HOSTILE: Mapping[str, Callable[[Request], bytes]] = {
     "duplicate-members": _duplicate,
-    "deep-arrays": _leaf(b"[" * _DEPTH + b"]" * _DEPTH),
-    "deep-objects": _leaf(b'{"a":' * _DEPTH + b"1" + b"}" * _DEPTH),
+    "deep-arrays": lambda request: _with_raw_leaf(request, b"[" * _depth(request) + b"]" * _depth(request)),
+    "deep-objects": lambda request: _with_raw_leaf(request, b'{"a":' * _depth(request) + b"1" + b"}" * _depth(request)),
     "unclosed-arrays": lambda request: b"[" * (10 * _DEPTH),
     "number-1e400": _leaf(b"1e400"),
     "number-40-digits": _leaf(b"1" * 40),
@@ -101,7 +109,7 @@ URLS: Mapping[str, Callable[[Request], bytes]] = {
 
 def _hostile_bodies(profile: Profile, operation: Operation) -> Mapping[str, Callable[[Request], bytes]]:
     """Some of the bodies, and a part of the URLs where the body has one."""
-    bodies = dict(alternate_cases(HOSTILE, 3)(profile, operation))
+    bodies = dict(alternate_cases(HOSTILE, _SHARE)(profile, operation))
     sharing = [other for other in load_contract().select("body") if _has_url(profile, other)]
     if operation in sharing:
         is_deep = profile.limits.depth == "deep"

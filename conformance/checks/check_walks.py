@@ -57,7 +57,7 @@ class WalkResult:
 
 async def _walk(case: Case, model: WalkModel) -> WalkResult:
     """Generates each batch of walks before its first walk runs, so that several can run concurrently."""
-    exploration = Exploration(asyncio.get_running_loop(), max(_FEWEST, case.examples * 2 // 3))
+    exploration = Exploration(asyncio.get_running_loop(), max(_FEWEST, case.examples // 2))
     walks = Walks(case, model, States(case.profile.transitions))
     seed = case.runtime.settings.seed
     start_seed = zlib.crc32(f"{seed}:{model.kind}".encode())

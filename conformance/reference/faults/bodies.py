@@ -195,3 +195,18 @@ def empty_array_is_an_object(policy: Policy) -> Policy:
         return policy.reading.validate(call, schema, {} if is_empty else value)
 
     return with_reading(policy, validate=validate)
+
+
+@fault(
+    "X137",
+    requirement="BODY-5",
+    title="a body of some hundred levels ends in 500, and one of some thousand is refused",
+    source="a recursive walk behind a parser whose own limit is 1,000 levels",
+)
+def deep_body_ends_in_500(policy: Policy) -> Policy:
+    def parse(call: Call, body: bytes) -> JsonValue:
+        if 90 < max(body.count(b"["), body.count(b"{")) < 1_000:
+            raise RecursionError("maximum recursion depth exceeded")
+        return policy.reading.parse(call, body)
+
+    return with_reading(policy, parse=parse)

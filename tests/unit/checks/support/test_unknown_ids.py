@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.checks.support.unknown_ids import has_number_alone, may_exist
+from conformance.checks.support.unknown_ids import has_number_alone, may_exist, unknown_id_like
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,20 @@ def test_a_short_id_or_a_number_may_exist(made_up: str, known: str, expected: bo
 @pytest.mark.parametrize(("known", "expected"), [("17", True), ("17-summer-cart", True), ("acme", False)])
 def test_of_a_number_with_a_title_the_number_may_be_read(known: str, expected: bool) -> None:
     assert has_number_alone(known) is expected
+
+
+@pytest.mark.parametrize("known", ["3c", "dd", "Zq7", "c8", "a", "kcxb1"])
+def test_an_unknown_id_like_a_short_one_is_longer(known: str) -> None:
+    """Of two characters there are few ids, most of which some resource has: any other one may exist."""
+    made_up = unknown_id_like(known)
+    assert made_up.startswith(known) and len(made_up) > len(known) + 8
+    assert made_up != unknown_id_like(known)
+    assert made_up[-1].isdigit() == known[-1].isdigit()
+
+
+@pytest.mark.parametrize("known", ["c0ffee-0a1b", "ORD-100001", "wh_3ad22d2a665e"])
+def test_an_unknown_id_like_a_long_one_has_its_form(known: str) -> None:
+    """It differs at its end, each character within its class."""
+    made_up = unknown_id_like(known)
+    assert made_up != known and len(made_up) == len(known)
+    assert [c.isalnum() for c in made_up] == [c.isalnum() for c in known]
