@@ -156,9 +156,8 @@ async def _with_ticket_of_another_session(case: Case, request: Request, other: R
     other = other or await case.arrange()
     path_key, body_key = _place_of_values(case, "path"), _place_of_values(case, "body")
     case.need(request.path != other.path, path_key, "two different sessions are needed")
-    names_ticket = (
-        case.named_in_body and request.body != other.body
-    )  # a value that differs in every body is not a ticket
+    # a value that differs in every body is not a ticket
+    names_ticket = case.named_in_body and request.body != other.body
     case.need(names_ticket, body_key, "a body that names the ticket of its session is needed, another one for each")
     return request.with_body(other.body)
 

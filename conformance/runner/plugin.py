@@ -238,7 +238,7 @@ def pytest_report_to_serializable(config: pytest.Config) -> Iterator[None]:
     data: Any = yield
     if data is None:
         return None
-    # what somebody's fixture has logged; execnet sends Unicode text only
+    # what a fixture has logged; execnet sends Unicode text only
     data["sections"] = [(name, clean_with_all(replace_surrogates(text))) for name, text in data.get("sections", ())]
     run_session = config.stash.get(session_key, None)
     if run_session is not None and run_session.part.keys is not None and isinstance(run_session.journal, Outbox):

@@ -117,3 +117,22 @@ def test_a_list_that_is_too_short_is_said_in_one_line(desk: Desk) -> None:
     assert done.code == 2
     assert "fixtures.cart.open: 2 processes cannot share 1" in done.one_line()
     assert desk.left_behind() == ["mine.toml"]
+
+
+def test_what_a_fixture_logs_crosses_to_the_other_process_cleaned(desk: Desk) -> None:
+    """Half of a surrogate pair is text for Python, and not for what carries it; a key of the run is redacted."""
+    (desk.place / "given.py").write_text(
+        "import json, logging, os, urllib.request\n\ndef merchant(context):\n"
+        "    logging.warning('half \\ud800 and %s', os.environ['CONFORMANCE_REFERENCE_FULL'])\n"
+        f"    asked = urllib.request.Request('{desk.service.control_url}/fixtures/merchant/stocked', method='POST')\n"
+        "    return json.load(urllib.request.urlopen(asked))\n"
+    )
+    stated = 'http = { method = "POST", url = "{var.control}/fixtures/merchant/stocked" }'
+    (desk.place / "mine.toml").write_text(REFERENCE.read_text().replace(stated, 'python = "given.py:merchant"', 1))
+    schemas = REFERENCE.with_name("reference.schemas.yaml")
+    (desk.place / schemas.name).write_text(schemas.read_text())
+    target = ["--profile", "mine.toml", *desk.target()[2:]]
+    split = ("-p", "xdist.plugin", "-n", "2", "-rA")
+    done = desk.pytest(*split, "-k", "check_public", "--conformance-report-dir", "out", target=target)
+    assert done.code == 3 and "INTERNALERROR" not in done.text, done.text
+    assert "half " in done.text and desk.environment["CONFORMANCE_REFERENCE_FULL"] not in done.text
