@@ -111,7 +111,7 @@ async def a_form_is_answered_400(case: Case) -> None:
 _NO_OBJECTS: Mapping[str, Callable[[Any], Any]] = {
     "array": lambda body: [body],
     "string": lambda body: "text",
-    "empty array": lambda body: [],
+    "empty-array": lambda body: [],
     "null": lambda body: None,
 }
 
