@@ -61,14 +61,20 @@ def write_text(path: Path | None, text: str) -> None:
 
 
 def require_writable(path: Path | None) -> None:
-    """Raises UsageError where a file cannot be written, before long work whose result it is to hold."""
+    """Raises UsageError where a file cannot be written, before long work whose result it is to hold.
+
+    A file that is not there is not left behind: an interrupted command leaves none that is empty.
+    """
     from conformance.core.errors import UsageError
 
     if path is None:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
         path.open("ab").close()
+        if is_new:
+            path.unlink()
     except OSError as error:
         raise UsageError(error.strerror or "cannot be written", where=str(path)) from None
 
