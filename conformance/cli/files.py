@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
@@ -48,16 +49,22 @@ def echo_wrapped(lines: Iterable[str], hang: int = 4) -> None:
         echo_lines([line] if line.startswith(_COMMAND) else wrap(line, width, hang))
 
 
-def write_text(path: Path | None, text: str) -> None:
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """Makes the folder of a file that is written here. Raises UsageError where that, or the writing, is impossible."""
     from conformance.core.errors import UsageError
 
-    if path is None:
-        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        yield
     except OSError as error:
         raise UsageError(error.strerror or "cannot be written", where=str(path)) from None
+
+
+def write_text(path: Path | None, text: str) -> None:
+    if path is not None:
+        with _written(path):
+            path.write_text(text, encoding="utf-8")
 
 
 def require_writable(path: Path | None) -> None:
@@ -65,18 +72,13 @@ def require_writable(path: Path | None) -> None:
 
     A file that is not there is not left behind: an interrupted command leaves none that is empty.
     """
-    from conformance.core.errors import UsageError
-
     if path is None:
         return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with _written(path):
         is_new = not path.exists()
         path.open("ab").close()
         if is_new:
             path.unlink()
-    except OSError as error:
-        raise UsageError(error.strerror or "cannot be written", where=str(path)) from None
 
 
 def read_bytes(path: Path) -> bytes:
