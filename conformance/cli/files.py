@@ -50,7 +50,7 @@ def echo_wrapped(lines: Iterable[str], hang: int = 4) -> None:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[None]:
+def _write_errors(path: Path) -> Iterator[None]:
     """Makes the folder of a file that is written here. Raises UsageError where that, or the writing, is impossible."""
     from conformance.core.errors import UsageError
 
@@ -63,7 +63,7 @@ def _written(path: Path) -> Iterator[None]:
 
 def write_text(path: Path | None, text: str) -> None:
     if path is not None:
-        with _written(path):
+        with _write_errors(path):
             path.write_text(text, encoding="utf-8")
 
 
@@ -74,7 +74,7 @@ def require_writable(path: Path | None) -> None:
     """
     if path is None:
         return
-    with _written(path):
+    with _write_errors(path):
         is_new = not path.exists()
         path.open("ab").close()
         if is_new:
