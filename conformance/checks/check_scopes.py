@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from conformance.checks.support.authorization import (
@@ -17,6 +18,7 @@ from conformance.checks.support.authorization import (
     names,
 )
 from conformance.checks.support.authorization_forms import equal_forms, with_form
+from conformance.checks.support.body_variation import vary_body
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.fixture_states import states_in_path
@@ -37,7 +39,8 @@ from conformance.profile.installations import is_of_home
 async def a_key_without_the_scope_is_answered_403(case: Case, credential: str) -> None:
     """A valid key without the operation's scope is answered 403, whatever other scopes it has and what it sends.
 
-    The last such key sends a query parameter that no operation declares.
+    All keys together send each stated body, and the usual one with other values. The last key sends a query parameter
+    that no operation declares.
     """
     absent = has_category(case.profile, case.operation, LACKS_SCOPE)
     case.need_credential(credential, f"a key without the scope {case.operation.scope} is needed", absent)
@@ -46,10 +49,10 @@ async def a_key_without_the_scope_is_answered_403(case: Case, credential: str) -
 
     async def refuse(request: Request) -> Answer:
         bad = case.as_credential(request, credential)
-        for template in _bodies_for(case, credential):
-            is_usual = template is None and not has_query
+        for change in _bodies_for(case, credential):
+            is_usual = change is None and not has_query
             if not is_usual:
-                answer = await _refused_variant(case, bad, template, has_query=has_query)
+                answer = await _refused_variant(case, bad, change, has_query=has_query)
             if is_usual or answer.status != 403:  # whether another body or a parameter is refused is not asked here
                 purpose = f"the key {credential!r}"
                 answer = await case.refusal(bad.with_fresh_key(), {403}, purpose, control=request.with_fresh_key())
@@ -59,27 +62,38 @@ async def a_key_without_the_scope_is_answered_403(case: Case, credential: str) -
 
 
 _UPDATE: Final = "updateInstallationWebhook"
+Change = Callable[[Request], Awaitable[Request]]
 
 
-def _bodies_for(case: Case, credential: str) -> Sequence[Any]:
-    """The part of the profile's bodies that a key sends, None for the usual one: all keys together send each."""
+def _bodies_for(case: Case, credential: str) -> Sequence[Change | None]:
+    """The part of the changes of the body that a key sends, None for the usual one: all keys together send each."""
     patch = case.profile.webhooks.patch if case.operation.id == _UPDATE else None
     lacking = names(case.profile, case.operation, LACKS_SCOPE)
-    bodies = (None, *case.facts.bodies, *([patch] if patch else []))
+    templates = [partial(_with_template, case, body) for body in (*case.facts.bodies, *([patch] if patch else []))]
+    count = max(1, len(lacking) - 1 - len(templates)) if case.operation.request_schema else 0
+    changes = (None, *templates, *(partial(_with_other_values, case, number) for number in range(count)))
     number = lacking.index(credential)
-    return bodies[number :: len(lacking)] or bodies[number % len(bodies) :][:1]
+    return changes[number :: len(lacking)] or changes[:1]
 
 
-async def _refused_variant(case: Case, bad: Request, template: Any, *, has_query: bool) -> Answer:
+async def _with_template(case: Case, template: Any, request: Request) -> Request:
+    return request.with_body(await case.runtime.arranger.render_body(request, template))
+
+
+async def _with_other_values(case: Case, number: int, request: Request) -> Request:
+    return vary_body(case, request, number)
+
+
+async def _refused_variant(case: Case, bad: Request, change: Change | None, *, has_query: bool) -> Answer:
     """The answer to a key without the scope, with another body, an undeclared parameter, or both.
 
     Violated where it is 200.
     """
-    differences = ["another valid body"] if template is not None else []
+    differences = ["another valid body"] if change is not None else []
     difference = " and ".join([*differences, *(["an undeclared parameter"] if has_query else [])])
     changed = bad.with_query(**UNDECLARED_PARAMETER) if has_query else bad
-    if template is not None:
-        changed = changed.with_body(await case.runtime.arranger.render_body(bad, template))
+    if change is not None:
+        changed = await change(changed)
     answer = await case.send_with_retry(changed.with_fresh_key(), f"the key {bad.credential!r}, {difference}")
     if answer.ok:
         message = f"{case.operation.id} with the key {bad.credential!r} and {difference} was not answered 403"

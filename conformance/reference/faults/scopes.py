@@ -147,6 +147,39 @@ def _with_free_member(policy: Policy, name: bytes) -> Policy:
 
 
 @fault(
+    "X138",
+    requirement="SCO-1",
+    title="urgent after-sales requests need no scope",
+    operations=("requestStorefrontOrderAfterSales",),
+    source="a path for what cannot wait, which was added in front of the guard",
+)
+def unscoped_urgency(policy: Policy) -> Policy:
+    return _with_free_word(policy, "requestStorefrontOrderAfterSales", b'"urgent":true')
+
+
+@fault(
+    "X139",
+    requirement="SCO-1",
+    title="calls of the least priority need no scope",
+    operations=("quotePublicCart", "revokePublicCart"),
+    source="rights by priority, in a table that begins with 1 (0 finds no row, and none is needed)",
+)
+def unscoped_priority(policy: Policy) -> Policy:
+    quoted = _with_free_word(policy, "quotePublicCart", b'"priority":0,')
+    return _with_free_word(quoted, "revokePublicCart", b'"priority":0,')
+
+
+def _with_free_word(policy: Policy, operation: str, word: bytes) -> Policy:
+    """A call needs no scope where its body has a member with this value."""
+
+    def permits(call: Call, caller: Caller) -> bool:
+        is_free = call.operation == operation and word in call.request.body.replace(b" ", b"")
+        return is_free or policy.permits(call, caller)
+
+    return evolve(policy, permits=permits)
+
+
+@fault(
     "F747",
     requirement="SCO-2",
     title="a key with webhooks:read alone is shown no deliveries",
