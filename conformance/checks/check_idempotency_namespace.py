@@ -82,7 +82,10 @@ async def a_key_on_another_operation_is_treated_as_stated(case: Case) -> None:
     "IDEM-14", on=("createInstallationWebhook", "updateInstallationWebhook", "quotePublicCart"), rests_on=PLAIN_REPLAY
 )
 async def a_key_of_another_credential_is_treated_as_stated(case: Case) -> None:
-    """Another payload under the key of another credential of the installation: its own call, or 409, as stated."""
+    """Another payload under the key of another credential of the installation: its own call, or 409, as stated.
+
+    Where it is its own, it leaves the first one's record as it is.
+    """
     is_separate = _is_separate(case, "credential")
     request = await case.arrange()
     name = _other_credential(case, request)
@@ -95,6 +98,8 @@ async def a_key_of_another_credential_is_treated_as_stated(case: Case) -> None:
     if not is_separate and second.status == 409:
         await case.control(other, "the same call under a key of its own")
     await _judge(case, "credential", is_separate, first, second)
+    if is_separate and second.ok:
+        await _expect_record(case, first, second, other)
 
 
 def _same_resource(case: Case, request: Request) -> Mapping[str, Members] | None:
@@ -202,6 +207,25 @@ async def a_key_of_another_installation_is_treated_as_stated(case: Case) -> None
         await require_replay(case, first)
         message = "the call of another installation is not repeated under its key"
         raise case.violation(message, second, repeat, expected=second.summary)
+    if is_separate and second.ok:
+        await _expect_record(case, first, second, second.request)
+
+
+async def _expect_record(case: Case, first: Answer, second: Answer, other: Request) -> None:
+    """Violated where the first call is not repeated under its key after the other caller's call under the same one.
+
+    It must be repeated after the same two calls where the other caller's has a key of its own.
+    """
+    repeat = await replay(case, first.request, "the first call again")
+    if are_alike(case, first, repeat):
+        return
+    third = await case.control(first.request.with_fresh_key(), "the first call under a fresh key")
+    await case.control(other.with_fresh_key(), "the other caller's call under a key of its own")
+    known = await replay(case, third.request, "the call under the fresh key again")
+    if not are_alike(case, third, known):
+        raise Inconclusive("a call is not repeated after the other caller's call in any way", third, known)
+    message = "the same key of another caller, to whom it belongs alone, replaced the record of the first call"
+    raise case.violation(message, first, second, repeat, expected=first.summary)
 
 
 async def _judge(case: Case, part: str, is_separate: bool, first: Answer, second: Answer) -> None:

@@ -1,4 +1,4 @@
-"""Faults of the record of a key, with rare calls: IDEM-1, IDEM-4, IDEM-5, IDEM-7, IDEM-8, IDEM-12."""
+"""Faults of the record of a key, with rare calls: IDEM-1, IDEM-4, IDEM-5, IDEM-7, IDEM-8, IDEM-12, IDEM-14."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from conformance.reference.idempotency import (
     Record,
     address,
     find,
+    key_parts,
     owner,
     reserve,
     save,
@@ -180,6 +181,42 @@ def locked_by_credential(policy: Policy) -> Policy:
             return look_then_perform(call, handler)
 
     return evolve(with_idempotency(policy, run=run), overlap=True)
+
+
+@fault(
+    "X140",
+    requirement="IDEM-14",
+    title="the same key of another credential replaces the record of the first call",
+    source="a primary key over key and operation, with the caller in a column: an insert that replaces",
+    seeded_in="V311",
+)
+def replaced_by_another_credential(policy: Policy) -> Policy:
+    return _with_row_of_last_holder(policy, lambda call: call.caller.name if call.caller else "", "operation")
+
+
+@fault(
+    "X141",
+    requirement="IDEM-14",
+    title="the same key of another installation replaces the record of the first call",
+    operations=("createInstallationWebhook",),
+    source="a primary key over key and path, with the tenant in a column: an insert that replaces",
+)
+def replaced_by_another_installation(policy: Policy) -> Policy:
+    return _with_row_of_last_holder(policy, owner, "operation", "path")
+
+
+def _with_row_of_last_holder(policy: Policy, holder: Callable[[Call], str], *parts: str) -> Policy:
+    """Keys of these parts, of which a call of another holder finds no record, and then writes its own over it."""
+    holders: dict[str, str] = {}
+
+    def note(call: Call, _answer: Answer) -> None:
+        holders[address(call)] = holder(call)
+
+    def is_forgotten(call: Call, _age_s: float) -> bool:
+        return holders.get(address(call), holder(call)) != holder(call)
+
+    noted = _after_run(policy, note)
+    return with_idempotency(noted, namespace=lambda call: key_parts(call, *parts), is_forgotten=is_forgotten)
 
 
 @fault(
