@@ -12,7 +12,7 @@ from typing import Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.edge_answers import with_other_switches
 from conformance.checks.support.equal_calls import another_call
-from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP, changes_label_only, is_signed
+from conformance.checks.support.forged_secrets import FORGED, MADE_UP, changes_label_only, is_signed
 from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.lifetimes import LONGEST_WAIT_S, ROUNDING_S, age_at_end, need_time
 from conformance.checks.support.public_access import (
@@ -23,6 +23,7 @@ from conformance.checks.support.public_access import (
 )
 from conformance.checks.support.refused_effects import Defect, examine_failed_control
 from conformance.checks.support.registry import check
+from conformance.checks.support.session_tickets import ticket_in, with_ticket_of_another_session
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import (
     ALLOWED,
@@ -38,7 +39,6 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
-from conformance.core.json_pointer import JsonValue
 from conformance.core.model import REFUSAL_STATUSES
 from conformance.core.outcomes import Level
 from conformance.profile.behavior import Transition
@@ -98,10 +98,10 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
     """The ticket of one session is refused on another; that session's own ticket still works."""
 
     async def refuse(request: Request) -> Answer:
-        bad = await _with_ticket_of_another_session(case, request)
+        bad = await with_ticket_of_another_session(case, request)
         return await case.refusal(bad, REFUSAL_STATUSES, "the ticket of another session", control=request)
 
-    async with _allow_ended_session(case, partial(_with_ticket_of_another_session, case)):
+    async with _allow_ended_session(case, partial(with_ticket_of_another_session, case)):
         await case.share_control(refuse, "the ticket of another session")
 
 
@@ -111,7 +111,7 @@ async def a_used_ticket_opens_no_other_session(case: Case) -> None:
     used = await case.good_answer()
 
     async def defect(request: Request) -> Request:
-        return await _with_ticket_of_another_session(case, request, used.request)
+        return await with_ticket_of_another_session(case, request, used.request)
 
     async def refuse(request: Request) -> Answer:
         return await case.refusal(
@@ -150,47 +150,6 @@ async def _allow_ended_session(case: Case, defect: Defect) -> AsyncIterator[None
         case.note("a session ends with a wrong ticket")
 
 
-async def _with_ticket_of_another_session(case: Case, request: Request, other: Request | None = None) -> Request:
-    """The good request with the ticket of another session, of `other` where that is given."""
-    _require_ticket(case)
-    other = other or await case.arrange()
-    path_key, body_key = _place_of_values(case, "path"), _place_of_values(case, "body")
-    case.need(request.path != other.path, path_key, "two different sessions are needed")
-    # a value that differs in every body is not a ticket
-    names_ticket = case.named_in_body and request.body != other.body
-    case.need(names_ticket, body_key, "a body that names the ticket of its session is needed, another one for each")
-    return request.with_body(other.body)
-
-
-def _place_of_values(case: Case, part: str) -> str:
-    """The key behind the values of a part of the request: of the fixture that it names, or that part itself."""
-    template = dict(case.facts.path) if part == "path" else case.facts.body
-    kinds = {name.partition(".")[0] for name in placeholders(template)} if template is not None else set[str]()
-    for fixture in case.named_fixtures:
-        if fixture.kind in kinds:
-            return f"fixtures.{fixture.name}{'.values' if fixture.values else ''}"
-    return f"operations.{case.operation.id}.{part} (from a fixture)"
-
-
-def _require_ticket(case: Case) -> None:
-    """Inapplicable where the stated body shows that a session is cancelled without its ticket.
-
-    The interface does not say that a cancellation has one (Resources, HostedBrowserCancelRequest).
-    """
-    if case.operation.id == _HOSTED[1] and case.facts.body is not None:
-        names = _fixture_members(case.facts.body)
-        tickets = _fixture_members(
-            case.runtime.arranger.facts(case.runtime.settings.contract.operations[_HOSTED[0]]).body
-        )
-        case.require_applicable(names & (tickets or names), "the body that the profile states names no ticket")
-
-
-def _fixture_members(body: JsonValue) -> set[tuple[str, str]]:
-    """(kind, member) of each fixture that a stated body names: of consume, that is the ticket."""
-    names = placeholders(body) if body is not None else frozenset[str]()
-    return {(name.partition(".")[0], name.rpartition(".")[2]) for name in names if "." in name}
-
-
 _OF_OTHER_BODIES: Final = list(FORGED.values())[::2]
 """These are sent in the other valid bodies of the profile in turn, where there is one."""
 
@@ -204,7 +163,7 @@ async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable
 
     async def forge(request: Request) -> Request:
         if case.facts.bodies and change in _OF_OTHER_BODIES:
-            _, ticket = _ticket_in(case, request)
+            _, ticket = ticket_in(case, request)
             number = _OF_OTHER_BODIES.index(change) % len(case.facts.bodies)
             other = await case.runtime.arranger.render_body(request, case.facts.bodies[number])
             places = pointer.places_of(other, ticket)
@@ -213,7 +172,7 @@ async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable
         return _with_forged_ticket(case, change, request)
 
     async def refuse(request: Request) -> Answer:
-        _, ticket = _ticket_in(case, request)
+        _, ticket = ticket_in(case, request)
         level = Level.RECOMMENDED if changes_label_only(ticket, change(ticket)) else None
         bad, control = await forge(request), request.with_fresh_key()
         return await case.refusal(bad, REFUSAL_STATUSES, "a forged ticket", control=control, level=level)
@@ -227,7 +186,7 @@ async def a_condition_is_no_ticket(case: Case) -> None:
     """An object that a store may read as a condition, such as `{"$ne": ""}`, is not taken for a ticket."""
 
     async def forge(request: Request) -> Request:
-        where, _ = _ticket_in(case, request)
+        where, _ = ticket_in(case, request)
         return request.with_body(pointer.replace(request.body, where, {"$ne": ""}))
 
     async def refuse(request: Request) -> Answer:
@@ -240,22 +199,9 @@ async def a_condition_is_no_ticket(case: Case) -> None:
 
 def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Request) -> Request:
     """The good request with another ticket."""
-    where, ticket = _ticket_in(case, request)
+    where, ticket = ticket_in(case, request)
     case.require_case(change(ticket) != ticket, "tickets are of a form whose last character may mean nothing")
     return request.with_body(pointer.replace(request.body, where, change(ticket)))
-
-
-def _ticket_in(case: Case, request: Request) -> tuple[str, str]:
-    """The place of the ticket in the body, and the ticket; a further case where the body names none."""
-    fixture_values = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
-    found = [
-        (at, leaf)
-        for at, leaf in pointer.leaves(request.body)
-        if leaf in fixture_values and leaf not in request.path.values()
-    ]
-    tickets = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
-    case.require_case(tickets, "the body names no ticket that could be forged")
-    return next((item for item in tickets if "ticket" in item[0].lower()), tickets[0])
 
 
 @check("HO-6", on=_HOSTED, cases={"of-another-session": None, **MADE_UP})
@@ -266,9 +212,9 @@ async def an_unknown_ticket_has_the_stated_status(case: Case, change: Callable[[
 
     async def refuse(request: Request) -> Answer:
         if change is None:
-            bad = await _with_ticket_of_another_session(case, request)
+            bad = await with_ticket_of_another_session(case, request)
         else:
-            case.require_case(not is_signed(_ticket_in(case, request)[1]), "a forged ticket is a malformed one")
+            case.require_case(not is_signed(ticket_in(case, request)[1]), "a forged ticket is a malformed one")
             bad = _with_forged_ticket(case, change, request)
         # A pattern of the schema may name the start of a ticket: another start is a body that does not match.
         case.require_case(not is_against_schema(case, bad), "the schema of the body refuses such a ticket")

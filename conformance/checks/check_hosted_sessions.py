@@ -1,4 +1,4 @@
-"""Hosted checkout: which session an answer is about (HO-3)."""
+"""Hosted checkout: which session an answer is about, and a wrong ticket once the right one was consumed (HO-3)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
+from conformance.checks.support.session_tickets import CANCEL, CONSUME, with_ticket_of_another_session
+from conformance.checks.support.sign_reader import fixtures_of
+from conformance.checks.support.transitions import CONFLICT, Place, States
 from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
 
-_HOSTED: Final = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
+_HOSTED: Final = (CONSUME, CANCEL)
 
 
 @check("HO-3", on=_HOSTED)
@@ -41,3 +44,23 @@ def _places_of_session(answer: Answer) -> list[str]:
     own_id = next(iter(answer.request.path.values()))
     found = pointer.places_of(answer.value, own_id) if is_distinctive(own_id) else []
     return [where for where in found if not any(map(str.isdigit, pointer.tokens(where)))]
+
+
+@check("HO-3", on=(CANCEL,))
+async def a_wrong_ticket_cancels_no_consumed_session(case: Case) -> None:
+    """A session whose own ticket was consumed is not cancelled with the ticket of another one.
+
+    Where the profile states that it is not cancelled at all then, HO-4 judges that.
+    """
+    states = States(case.profile.transitions)
+    places = {Place(transition.fixture, (CONSUME,)) for transition in case.profile.transitions}
+    is_ended = any(states.expected_outcome(place, CANCEL) == CONFLICT for place in places)
+    case.require_case(not is_ended, "the profile states that a session is not cancelled once its ticket was consumed")
+    request = await case.arrange()
+    bad = await with_ticket_of_another_session(case, request)
+    consume = await case.arrange(case.contract.operations[CONSUME], preset=fixtures_of(request))
+    first = await case.control(consume, "its own ticket is consumed")
+    answer = await case.send_with_retry(bad, "the ticket of another session")
+    if answer.ok:
+        message = "a session whose ticket was consumed was cancelled with the ticket of another session"
+        raise case.violation(message, first, answer, expected="a declared 4xx")

@@ -115,6 +115,27 @@ def ticket_with_more_behind_it(policy: Policy) -> Policy:
 
 
 @fault(
+    "X142",
+    requirement="HO-3",
+    title="a session whose ticket was consumed is cancelled with any ticket",
+    operations=_HOSTED[1:],
+    source="a ticket that is deleted when it is consumed, and compared only where there is one",
+    seeded_in="V581",
+)
+def ticket_deleted_once_consumed(policy: Policy) -> Policy:
+    def wrap(original: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            session = objects.get(db, call.resource)
+            if session is None or session.kind != "session" or session.state != "consumed":
+                return original(call, db)
+            return success(hosted._projection(objects.change(db, session, "cancelled", session.data)))
+
+        return act
+
+    return with_handlers(policy, _HOSTED[1:], wrap)
+
+
+@fault(
     "F876",
     requirement="HO-1",
     title="a hosted call with a cookie is refused without a CSRF token",

@@ -22,6 +22,7 @@ ALLOWANCES: Mapping[str, tuple[str, str]] = {
     "requestStorefrontOrderAfterSales.requested": ("order.requested", "order.requested"),
     "consumeHostedCheckoutBrowserTicket.consumed": ("session.consumed", "session.consumed"),
     "cancelHostedCheckoutBrowser.cancelled": ("session.cancelled", "session.cancelled"),
+    "cancelHostedCheckoutBrowser.consumed": ("session.consumed", "session.cancelled"),
 }
 """By `operation.state`: a fixture in that state, and the state after the operation."""
 ALL_FACTS = 1_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.reference.call import Answer, Call
-from conformance.reference.policy import Policy, evolve, with_shape
+from conformance.reference.policy import Policy, evolve, with_shape, with_states
 from conformance.reference.registry import variant
 
 
@@ -20,3 +20,30 @@ def projection_of_branches(policy: Policy) -> Policy:
         return evolve(answer, value={"data": {**answer.value["data"], "endedBy": "shopper"}})
 
     return with_shape(policy, shape, "cancelHostedCheckoutBrowser")
+
+
+_CONSUME, _CANCEL = "consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser"
+_CARTS = ("quotePublicCart", "checkoutPublicCart", "revokePublicCart", "removePublicCartPromotion")
+_OTHERS = (*_CARTS, "requestStorefrontOrderAfterSales", "createInstallationWebhook", "updateInstallationWebhook")
+
+
+@variant(
+    "V581",
+    requirement="HO-3",
+    title="a session may be cancelled before or after its ticket is consumed",
+    profile={
+        "transitions": [
+            {"operation": _CONSUME, "fixture": "session.open", "leads_to": "session.consumed"},
+            {"operation": _CONSUME, "fixture": "session.open", "after": [_CONSUME], "single_winner": True},
+            {"operation": _CONSUME, "fixture": "session.open", "after": [_CANCEL]},
+            {"operation": _CANCEL, "fixture": "session.open", "leads_to": "session.cancelled"},
+            {"operation": _CANCEL, "fixture": "session.consumed", "leads_to": "session.cancelled"},
+            {"operation": _CANCEL, "fixture": "session.open", "after": [_CANCEL], "single_winner": True},
+            *({"operation": name, "none": "its states are not stated"} for name in _OTHERS),
+            {"operation": "exchangeOAuthToken", "none": "a code has no states"},
+        ]
+    },
+)
+def cancelled_after_its_ticket(policy: Policy) -> Policy:
+    """As two operators describe it: an open checkout page has a button that cancels."""
+    return with_states(policy, _CANCEL, "consumed")

@@ -331,6 +331,8 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
           ("requestStorefrontOrderAfterSales", "requested", "order", "eligible"),
           ("consumeHostedCheckoutBrowserTicket", "consumed", "session", "open"),
           ("cancelHostedCheckoutBrowser", "cancelled", "session", "open"))),
+    ("lenient", {"lenient": ["cancelHostedCheckoutBrowser.consumed"]},
+     after_effect("cancelHostedCheckoutBrowser", "consumeHostedCheckoutBrowserTicket", "session", "open"), 409, 200),
 ]  # fmt: skip
 
 
