@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +13,8 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.clocks import describe_offset, offset_of
 from conformance.checks.support.oauth_exchange import (
     PROOF_STATUSES,
+    arrange_with_key,
+    new_key,
     oauth_of,
     other_algorithms,
     proof_of,
@@ -24,8 +25,7 @@ from conformance.checks.support.redirect_uris import ALMOST
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import other_body
 from conformance.checks.support.signals import Inconclusive, Violation
-from conformance.client.dpop import Proof, ProofKey
-from conformance.client.redaction.learn import guard_key
+from conformance.client.dpop import Proof
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core.outcomes import Level
@@ -244,13 +244,7 @@ async def a_proof_of_each_declared_algorithm_is_validated(case: Case, algorithm:
 
     Then a good proof of that algorithm is accepted.
     """
-    key = await asyncio.to_thread(ProofKey.new, algorithm)
-    guard_key(case.runtime.settings.secrets, key)
-
-    async def arrange() -> Request:
-        request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
-        return request.with_proof(Proof(key))
-
+    key = await new_key(case, algorithm)
     defects = {
         f"a wrong {algorithm} signature": Proof(key, alter=_spoilt),
         f"a private key of {algorithm}": Proof(key, header={"jwk": key.private}),
@@ -260,9 +254,9 @@ async def a_proof_of_each_declared_algorithm_is_validated(case: Case, algorithm:
 
     async def refuse(_: Request) -> Answer:
         for purpose, proof in defects.items():
-            bad = (await arrange()).with_proof(proof)
+            bad = (await arrange_with_key(case, key)).with_proof(proof)
             answer = await case.refusal(bad, PROOF_STATUSES, purpose, any_refusal=True)
-        await case.control(await arrange(), f"a good proof, {algorithm}")
+        await case.control(await arrange_with_key(case, key), f"a good proof, {algorithm}")
         return answer
 
     await case.share_control(refuse, f"defective proofs of {algorithm}")
@@ -297,9 +291,15 @@ _FAR: Final[dict[str, Callable[[float], object]]] = {
 
 @check("OA-8", cases=_FAR)
 async def an_iat_that_is_no_present_time_is_refused(case: Case, make: Callable[[float], object]) -> None:
-    """An iat in milliseconds, a huge or a negative one is refused as any proof that is not fresh."""
+    """An iat in milliseconds, a huge or a negative one is refused as any proof that is not fresh.
+
+    Each is sent with a further declared algorithm, where there is one: an algorithm may have a branch of its own.
+    """
+    further = oauth_of(case).algorithms[1:]
     request = await case.arrange()
-    oauth_of(case)
+    if further:
+        algorithm = further[[*_FAR.values()].index(make) % len(further)]
+        request = await arrange_with_key(case, await new_key(case, algorithm))
     proof = replace(proof_of(request), claims={"iat": make(time.time())})
     await _expect_refusal_for_age(case, request, proof, "an iat that is not a present time")
 

@@ -10,6 +10,7 @@ from math import copysign, inf
 from conformance.checks.support.case import Case
 from conformance.checks.support.proof_age import sent_proof
 from conformance.client.dpop import Proof, ProofKey
+from conformance.client.redaction.learn import guard_key
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -105,10 +106,22 @@ async def exchange_with(case: Case, algorithm: str) -> Answer:
 
 async def another_exchange_with(case: Case, algorithm: str) -> Answer:
     """As `exchange_with`, each time with another code."""
-    key = await asyncio.to_thread(ProofKey.new, algorithm)
+    key = await new_key(case, algorithm)
     await case.runtime.controls.prove(case.operation)
+    return await case.send(await arrange_with_key(case, key), f"a proof of {algorithm}")
+
+
+async def new_key(case: Case, algorithm: str) -> ProofKey:
+    """A key of its own for proofs of an algorithm, which is redacted from now on."""
+    key = await asyncio.to_thread(ProofKey.new, algorithm)
+    guard_key(case.runtime.settings.secrets, key)
+    return key
+
+
+async def arrange_with_key(case: Case, key: ProofKey) -> Request:
+    """An exchange of a code that was issued for a key, with a good proof of it."""
     request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
-    return await case.send(request.with_proof(Proof(key)), f"a proof of {algorithm}")
+    return request.with_proof(Proof(key))
 
 
 def need_public_client(case: Case) -> None:

@@ -247,6 +247,17 @@ def any_url_with_a_longer_curve(policy: Policy) -> Policy:
     return with_proof(policy, url=_but_for("ES384", policy.oauth.proof["url"]))
 
 
+@fault(
+    "X143",
+    requirement="OA-8",
+    title="a proof signed with a longer curve may be of any time",
+    operations=_TOKEN,
+    source="a branch for algorithms that were added later",
+)
+def any_time_with_a_longer_curve(policy: Policy) -> Policy:
+    return with_proof(policy, fresh=_but_for("ES384", policy.oauth.proof["fresh"]))
+
+
 def _but_for(algorithm: str, condition: Callable[[Call, Proof], None]) -> Callable[[Call, Proof], None]:
     """The condition, which proofs of algorithms with this beginning need not meet."""
 
