@@ -23,6 +23,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.list_items import has_items, texts_of_items
+from conformance.checks.support.new_endpoints import updated_endpoint
 from conformance.checks.support.path_spellings import SPELLINGS, encode_letter, encode_letter_before, with_spelling
 from conformance.checks.support.registry import check
 from conformance.checks.support.sibling_operations import refused_by_one_operation
@@ -220,6 +221,23 @@ async def the_named_scope_suffices_for_every_body(case: Case) -> None:
         if answer.status == 403:
             message = f"the key {answer.request.credential!r} was answered 403 to another valid body"
             raise case.violation(message, answer, expected="not 403")
+
+
+@check("SCO-2", on=_UPDATE)
+async def the_named_scope_suffices_for_what_another_key_created(case: Case) -> None:
+    """An endpoint belongs to its installation: a key with the scope that has not created it is not answered 403."""
+    created, updated = await updated_endpoint(case)
+    keys, maker = case.profile.credentials, created.request.credential
+    able = [n for n in names(case.profile, case.operation, ALLOWED) if n != maker and is_of_home(case.profile, keys[n])]
+    case.require_case(able, "no second key of this installation has the scope")
+    if not updated.ok:
+        raise control_failed(updated)
+    least = min(able, key=lambda name: len(keys[name].scopes))
+    request = case.as_credential(updated.request.with_fresh_key(), least)
+    answer = await case.send(request, f"the key {least!r} on what {maker!r} has created")
+    if answer.status == 403:
+        message = f"the key {least!r} was answered 403 for an endpoint that {maker!r} has created"
+        raise case.violation(message, updated, answer, expected="not 403")
 
 
 _PAUSES_S: Final = (0.3, 0.3, 1.5, 3.0)

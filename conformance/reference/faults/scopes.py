@@ -180,6 +180,28 @@ def _with_free_word(policy: Policy, operation: str, word: bytes) -> Policy:
 
 
 @fault(
+    "X144",
+    requirement="SCO-2",
+    title="an endpoint is changed by the key alone that has created it",
+    operations=("updateInstallationWebhook",),
+    source="an owner column that was meant for the audit, and a policy that compares it with the caller",
+)
+def changed_by_its_maker_alone(policy: Policy) -> Policy:
+    makers: dict[str, str] = {}
+
+    def note(call: Call, answer: Answer) -> Answer:
+        if answer.status == 200 and call.caller is not None:
+            makers.setdefault(answer.value["data"]["id"], call.caller.name)
+        return answer
+
+    def permits(call: Call, caller: Caller) -> bool:
+        is_maker = makers.get(call.path.get("id", ""), caller.name) == caller.name
+        return policy.permits(call, caller) and (is_maker or call.operation != "updateInstallationWebhook")
+
+    return evolve(with_shape(policy, note, "createInstallationWebhook"), permits=permits)
+
+
+@fault(
     "F747",
     requirement="SCO-2",
     title="a key with webhooks:read alone is shown no deliveries",
