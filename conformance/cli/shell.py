@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from conformance.client.redaction.output import RedactedOutput
 from conformance.core.errors import ConformanceError
 from conformance.core.file_handles import with_remedy
 
@@ -69,11 +70,8 @@ def _exit_code(command: Callable[[], Any]) -> int:
     return code if isinstance(code, int) else 0
 
 
-class _OutputStream(io.TextIOWrapper):
-    """Standard output: when its reader or terminal is gone, further output is discarded, and the exit code stays.
-
-    A character that the encoding lacks is written as a question mark.
-    """
+class _OutputStream(RedactedOutput):
+    """Standard output: when its reader or terminal is gone, further output is discarded, and the exit code stays."""
 
     is_terminal = False
 
@@ -112,7 +110,7 @@ class _ErrorStream(_OutputStream):
 def _wrap_stream(stream: Any, stream_type: type[_OutputStream]) -> Any:
     if not isinstance(stream, io.TextIOWrapper):  # closed by the caller, for example
         return stream
-    wrapped = stream_type(stream.buffer, stream.encoding, "replace", line_buffering=stream.line_buffering)
+    wrapped = stream_type(stream)
     wrapped.is_terminal = stream.isatty()  # once it is closed, it is a terminal no more
     return wrapped
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import os
 import signal
 import threading
@@ -91,11 +92,11 @@ def _end_group(process: asyncio.subprocess.Process) -> None:
 
 
 async def call_in_thread(function: Callable[[], Any]) -> Any:
-    """The result of a function that may block. Raises what it raises.
+    """The result of a function that may block, in the context of the caller. Raises what it raises.
 
     Its thread is none of the loop's executor, whose end would wait for a function that never returns.
     """
-    loop = asyncio.get_running_loop()
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
     future: asyncio.Future[Any] = loop.create_future()
 
     def settle(result: Any, error: BaseException | None) -> None:
@@ -109,7 +110,7 @@ async def call_in_thread(function: Callable[[], Any]) -> Any:
     def call() -> None:
         result, error = None, None
         try:
-            result = function()
+            result = context.run(function)
         except BaseException as problem:  # noqa: BLE001 - raised again where the result is awaited
             error = problem
         with contextlib.suppress(RuntimeError):  # the loop has ended

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import importlib
-import importlib.util
-import inspect
 import json
 import os
 import re
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from functools import partial
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from conformance.client.created_resources import CreatedResources
-from conformance.client.fixture_programs import MAX_OUTPUT, TIMEOUT_S, call_in_thread, run_program
+from conformance.client.fixture_functions import FixtureFunctions
+from conformance.client.fixture_programs import MAX_OUTPUT, TIMEOUT_S, run_program
 from conformance.client.recorder import current_check
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
@@ -90,7 +83,7 @@ class Fixtures:
         self._batches: dict[str, deque[tuple[float, Any]]] = {}
         """When a fixture was asked for, and the fixture."""
         self._batch_requests: dict[str, asyncio.Task[None]] = {}
-        self._functions: dict[str, Callable[..., Any]] = {}
+        self._functions = FixtureFunctions(profile.directory)
         self._hosted_kinds = _kinds_of(profile, _HOSTED)
 
     async def aclose(self) -> None:
@@ -210,7 +203,7 @@ class Fixtures:
         if fixture.command:
             return await self._command(fixture, scope)
         if fixture.python:
-            return await self._python(fixture, scope)
+            return await self._functions.call(fixture.python, scope, _key(fixture))
         if fixture.call:
             return await self._call_operation(fixture.call, {}, scope)
         return await self._derive(fixture, scope)
@@ -304,28 +297,6 @@ class Fixtures:
         secret = {credential.source.env for credential in self._profile.credentials.values()}
         return {name: value for name, value in os.environ.items() if name not in secret}
 
-    async def _python(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
-        if fixture.python not in self._functions:
-            self._functions[fixture.python] = _load(fixture, self._directory)
-        function = self._functions[fixture.python]
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                if inspect.iscoroutinefunction(function):
-                    value = await function(context=dict(scope))
-                else:
-                    value = await call_in_thread(partial(function, context=dict(scope)))
-                value = await value if inspect.isawaitable(value) else value
-            json.dumps(value)  # raises where it is not a JSON value
-            return strictjson.replace_surrogates(value)
-        except TimeoutError:
-            raise FixtureError(f"{fixture.python} took over {TIMEOUT_S:g} s", where=_key(fixture)) from None
-        except asyncio.CancelledError as error:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
-            raise FixtureError(f"{fixture.python} was cancelled", where=_key(fixture)) from error
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # a signal never reaches this thread
-            raise FixtureError(f"{fixture.python} raised {_describe(error)}", where=_key(fixture)) from error
-
 
 def _kinds_of(profile: Profile, operations: Iterable[str]) -> frozenset[str]:
     """The kinds of fixtures in the paths and bodies of operations."""
@@ -351,39 +322,3 @@ def _json(text: bytes, call: str, location: str) -> Any:
         return strictjson.parse_leniently(text)
     except strictjson.JsonError:
         raise FixtureError(f"{call} answered no JSON", where=location) from None
-
-
-def _load(fixture: Fixture, directory: Path) -> Callable[..., Any]:
-    """The callable of a module that is executed once, so that module state lives for the whole run."""
-    module_name, _, name = fixture.python.rpartition(":")
-    try:
-        file = module_name.endswith(".py")
-        module = _module(directory / module_name) if file else importlib.import_module(module_name)
-        return getattr(module, name)  # type: ignore[no-any-return]
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
-        raise FixtureError(f"cannot load {fixture.python}: {_describe(error)}", where=_key(fixture)) from error
-
-
-def _describe(error: BaseException) -> str:
-    """Type and text; the text of an exception of other code may raise itself."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001
-        return type(error).__name__
-
-
-def _module(path: Path) -> ModuleType:
-    path = path.resolve()
-    name = f"conformance_fixtures_{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"{path.name} is not a Python file")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module  # dataclasses and pickle look there
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]

@@ -16,6 +16,7 @@ from _pytest.mark.expression import Expression  # no public function validates a
 
 import conformance.checks
 from conformance.checks.support.registry import Instance
+from conformance.client.redaction.output import redact_output
 from conformance.client.redaction.secrets import clean_with_all
 from conformance.core import interrupts
 from conformance.core.environ import restore_environment
@@ -60,6 +61,13 @@ _STATUS_LETTERS = {
     WAIVED: "w",
 }
 EXIT_USAGE = UsageError.exit_code
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main() -> Iterator[Any]:
+    """What fixtures print with `-s` is redacted, in each process of the run."""
+    with redact_output():
+        return (yield)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -238,8 +246,6 @@ def pytest_report_to_serializable(config: pytest.Config) -> Iterator[None]:
     data: Any = yield
     if data is None:
         return None
-    # what a fixture has logged; execnet sends Unicode text only
-    data["sections"] = [(name, clean_with_all(replace_surrogates(text))) for name, text in data.get("sections", ())]
     run_session = config.stash.get(session_key, None)
     if run_session is not None and run_session.part.keys is not None and isinstance(run_session.journal, Outbox):
         data[LINES] = run_session.journal.drain()
@@ -275,9 +281,11 @@ def _is_reported(result: Result, run: Run) -> bool:
     return result.check.startswith("invariant::") and not (run.filtered and untested)
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, trylast=True)  # before allure writes what was captured
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     report: Any = yield
+    # what a fixture has printed or logged; execnet sends Unicode text only
+    report.sections = [(name, clean_with_all(replace_surrogates(text))) for name, text in report.sections]
     if isinstance(item, CheckItem) and (call.when == "call" or report.failed):
         result = item.result if call.when == "call" else None
         report.conformance_outcome = result.outcome.value if result else "untested" if report.skipped else "crashed"

@@ -1,4 +1,4 @@
-"""Programs and functions of fixtures end: in time, with what they have started, and with bounded output."""
+"""Programs of fixtures end: in time, with what they have started, and with bounded output."""
 
 from __future__ import annotations
 
@@ -40,21 +40,6 @@ def test_a_command_that_prints_without_end_is_ended(tmp_path: Path) -> None:
     assert "printed more than 4,194,304 bytes" in problem
 
 
-def test_a_function_that_never_returns_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the fixture nor the end of the event loop waits for it."""
-    monkeypatch.setattr(module, "TIMEOUT_S", 0.3)
-    (tmp_path / "hang.py").write_text("import time\ndef make(context):\n    time.sleep(60)\n", encoding="utf-8")
-    started = time.perf_counter()
-    assert "took over 0.3 s" in str(failure(Fixture("order", "open", python="hang.py:make"), directory=tmp_path))
-    assert time.perf_counter() - started < 25
-
-
-def test_a_function_whose_value_is_no_json_fails(tmp_path: Path) -> None:
-    """As a number of more digits than Python writes."""
-    (tmp_path / "huge.py").write_text("def make(context):\n    return {'id': 10**5000}\n", encoding="utf-8")
-    assert "raised ValueError" in str(failure(Fixture("order", "open", python="huge.py:make"), directory=tmp_path))
-
-
 def test_a_command_is_given_so_much_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that takes longer is ended, not left behind."""
     for place in (fixture_programs, module):
@@ -67,31 +52,3 @@ def test_a_command_is_given_so_much_time(tmp_path: Path, monkeypatch: pytest.Mon
     if noted.exists():
         with pytest.raises(ProcessLookupError):
             os.kill(int(noted.read_text()), 0)
-
-
-RUDE = """
-import asyncio
-class Silent(Exception):
-    def __str__(self):
-        raise ValueError("no text")
-def interrupt(context):
-    raise KeyboardInterrupt
-async def cancel(context):
-    raise asyncio.CancelledError
-def say_nothing(context):
-    raise Silent
-"""
-
-
-@pytest.mark.parametrize(
-    ("function", "problem"),
-    [
-        ("interrupt", "raised KeyboardInterrupt"),
-        ("cancel", "was cancelled"),
-        ("say_nothing", "raised Silent"),
-    ],
-)
-def test_no_function_ends_the_run(function: str, problem: str, tmp_path: Path) -> None:
-    """Whatever the owner's code raises is the fixture's failure."""
-    (tmp_path / "rude.py").write_text(RUDE)
-    assert problem in str(failure(Fixture("order", "open", python=f"rude.py:{function}"), directory=tmp_path))

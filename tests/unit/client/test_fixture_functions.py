@@ -1,0 +1,71 @@
+"""Python functions of fixtures: what they raise, return and print is bounded, and never ends a run."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance.client import fixture_functions
+from conformance.client.redaction.output import RedactedOutput
+from conformance.profile.resources import Fixture
+from tests.unit.client.test_fixtures import failure, provide
+
+
+def test_a_function_that_never_returns_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the fixture nor the end of the event loop waits for it."""
+    monkeypatch.setattr(fixture_functions, "TIMEOUT_S", 0.3)
+    (tmp_path / "hang.py").write_text("import time\ndef make(context):\n    time.sleep(60)\n", encoding="utf-8")
+    started = time.perf_counter()
+    assert "took over 0.3 s" in str(failure(Fixture("order", "open", python="hang.py:make"), directory=tmp_path))
+    assert time.perf_counter() - started < 25
+
+
+def test_a_function_whose_value_is_no_json_fails(tmp_path: Path) -> None:
+    """As a number of more digits than Python writes."""
+    (tmp_path / "huge.py").write_text("def make(context):\n    return {'id': 10**5000}\n", encoding="utf-8")
+    assert "raised ValueError" in str(failure(Fixture("order", "open", python="huge.py:make"), directory=tmp_path))
+
+
+RUDE = """
+import asyncio
+class Silent(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+def interrupt(context):
+    raise KeyboardInterrupt
+async def cancel(context):
+    raise asyncio.CancelledError
+def say_nothing(context):
+    raise Silent
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        ("interrupt", "raised KeyboardInterrupt"),
+        ("cancel", "was cancelled"),
+        ("say_nothing", "raised Silent"),
+    ],
+)
+def test_no_function_ends_the_run(function: str, problem: str, tmp_path: Path) -> None:
+    """Whatever the owner's code raises is the fixture's failure."""
+    (tmp_path / "rude.py").write_text(RUDE)
+    assert problem in str(failure(Fixture("order", "open", python=f"rude.py:{function}"), directory=tmp_path))
+
+
+def test_what_a_function_prints_of_its_result_is_redacted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ticket is a secret that no other part of the run knows yet."""
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", RedactedOutput(io.TextIOWrapper(raw, "utf-8")))
+    (tmp_path / "printing.py").write_text(
+        "def make(context):\n    made = 'ticket-' + '7' * 30\n    print('made', made)\n    return {'ticket': made}\n"
+    )
+    (members,) = provide(Fixture("session", "ticket", python="printing.py:make"), directory=tmp_path)
+    sys.stdout.flush()
+    assert members == {"ticket": f"ticket-{'7' * 30}"}
+    assert raw.getvalue().decode() == "made «redacted:fixture»\n"
