@@ -191,14 +191,17 @@ def _draft(base_url: str, keys: Sequence[str], output: Path, parameters: dict[st
 
 
 def _print_next_steps(draft: DraftResult) -> None:
-    files = f"{draft.profile}{f' and {draft.schemas.name}' if draft.schemas else ''}"
+    from conformance.core.paths import display_path
+
+    profile = display_path(draft.profile)
+    files = f"{profile}{f' and {draft.schemas.name}' if draft.schemas else ''}"
     click.echo(
         f"drafted {files}: {draft.proven_operations} of {draft.operations} operations answered 200, "
         f"{draft.todo_count} TODO, {draft.requests} requests in {draft.seconds:.0f} s"
     )
     if not draft.proven_operations:
         click.echo(f"no operation was answered 200: is the key right? {PREFIX_ADVICE.capitalize()}")
-    path = shlex.quote(str(draft.profile))
+    path = shlex.quote(profile)
     click.echo("next:")
     click.echo(f"  grep -n TODO {path}                       # facts to fill in")
     click.echo(f"  conformance doctor --profile {path}       # tests the set-up")

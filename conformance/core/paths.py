@@ -1,9 +1,17 @@
-"""Paths for display: relative to the current folder where the file is below it, else unchanged."""
+"""Absolute paths, for files that are used later, and paths for display: relative if the current folder has the file."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
+
+
+def absolute_path(path: Path) -> Path:
+    """The path of the same file when the current folder has changed: a fixture's function may change it."""
+    try:
+        return path.absolute()
+    except OSError:  # the current folder was removed
+        return path
 
 
 def display_path(path: str | Path) -> str:

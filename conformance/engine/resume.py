@@ -122,4 +122,4 @@ def resume_hint(session: Session, run: Run | None = None) -> str:
     not_resumable = session.options.command or session.directory == Path()
     if not_resumable or (run is not None and (run.complete or run.interrupted.startswith("max_requests"))):
         return ""
-    return f"resume: conformance run --resume {shlex.quote(str(session.directory))}"
+    return f"resume: conformance run --resume {shlex.quote(session.directory_name)}"

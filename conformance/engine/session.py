@@ -23,6 +23,7 @@ from conformance.contract import Contract, load_contract
 from conformance.core.defaults import CONCURRENCY, DEEP_EXAMPLES, EXAMPLES
 from conformance.core.errors import JournalError, Unreachable
 from conformance.core.model import Result, Run
+from conformance.core.paths import absolute_path, display_path
 from conformance.core.run_options import RunOptions
 from conformance.engine import check_runner as runner
 from conformance.engine.first_failure import Alarm
@@ -82,6 +83,8 @@ class Session:
         used_names = self.previous_segments.names if self.previous_segments else ()
         self.run_name = part.run_name or next(name for name in iter(run_name, "") if name not in used_names)
         self.directory = options.report_dir if part.worker and options.report_dir else Path()
+        self.directory_name = ""
+        """The folder for display: as it can be typed where the run was started."""
         self.alarm = Alarm(self.contract.requirements, self.profile.waivers) if options.fail_fast else None
         self.planned_count = 0
         """The number of selected instances; 0 until the journal's first line is written."""
@@ -175,9 +178,11 @@ class Session:
         """Claims the report folder. `unreachable`: why nothing can be sent; the run is reported nevertheless."""
         self.unreachable = unreachable
         if self.previous_segments and self.options.report_dir:
-            self.directory = self.options.report_dir
+            self.directory = absolute_path(self.options.report_dir)
         else:
-            self.directory, self._new_directories = claim_directory(self.options.report_dir, self.profile.name)
+            directory, new_directories = claim_directory(self.options.report_dir, self.profile.name)
+            self.directory, self._new_directories = absolute_path(directory), list(map(absolute_path, new_directories))
+        self.directory_name = display_path(self.directory)
 
     def discard_unused_directory(self) -> None:
         """Removes the folder of a run that did not begin."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from conformance.contract import load_contract
 from conformance.core.errors import ProfileError
+from conformance.core.paths import absolute_path
 from conformance.profile.build import build
 from conformance.profile.exclusions import extract_exclusions
 from conformance.profile.model import Profile
@@ -37,7 +38,8 @@ def load_profile(
     path = Path(path)
     text, document = read_toml(path)
     require_known_variables(variables or (), variable_names(document))
-    return _load(document, text=text, directory=path.parent, path=path, base_url=base_url, variables=variables)
+    directory = absolute_path(path.parent)
+    return _load(document, text=text, directory=directory, path=path, base_url=base_url, variables=variables)
 
 
 def profile_from_document(

@@ -20,6 +20,7 @@ from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import Run
 from conformance.core.package import CONFIGURATION, PACKAGE, cache_directory
+from conformance.core.paths import display_path
 from conformance.core.run_options import RunOptions
 from conformance.engine.open_context import load_sender
 from conformance.engine.options import RunPart
@@ -88,21 +89,25 @@ def _run_session(session: Session, options: RunOptions, console: Console) -> int
         session.discard_unused_directory()
     if progress.run is not None and not session.unreachable:
         _print_summary(progress.run, session, console, options)
-    _require_verdict(progress, status, f"report: {session.directory}" if session.unreachable else "")
+    _require_verdict(progress, status, f"report: {session.directory_name}" if session.unreachable else "")
     return status
 
 
 def _print_summary(run: Run, session: Session, console: Console, options: RunOptions) -> None:
     """Prints the summary and the path of the report; with `quiet`, both in one line."""
-    print_verdict(run, session.directory, console, options)
+    print_verdict(run, session.directory, console, options, session.directory_name)
     if not options.quiet and (hint := resume_hint(session, run)):
         _print_plain(console, hint)
 
 
-def print_verdict(run: Run, directory: Path, console: Console, options: RunOptions) -> None:
-    """Prints the verdict of a run whose reports are written, and where: in one line, or with the whole summary."""
-    page = directory / "report.html"
-    report = f"report: {page}" if page.exists() else ""  # it is missing if the disk is full
+def print_verdict(run: Run, directory: Path, console: Console, options: RunOptions, name: str = "") -> None:
+    """Prints the verdict of a run whose reports are written, and where: in one line, or with the whole summary.
+
+    `name`: the folder for display.
+    """
+    page = "report.html"
+    is_written = (directory / page).exists()  # it is not if the disk is full
+    report = f"report: {Path(name or display_path(directory)) / page}" if is_written else ""
     if options.quiet:
         _print_plain(console, "; ".join(part for part in (verdict_line(run), report) if part))
         return
@@ -157,7 +162,7 @@ def _report_complete_run(resumable: ResumableRun, options: RunOptions, console: 
     finished_run = resumable.close_run()
     write_reports(with_previous_run(finished_run, resumable.directory), resumable.directory)
     if not options.quiet:
-        _print_plain(console, f"{resumable.directory}: {state}; its reports are written again")
+        _print_plain(console, f"{display_path(resumable.directory)}: {state}; its reports are written again")
     print_verdict(finished_run, resumable.directory, console, options)
     return EXIT_CODES[finished_run.verdict]
 
@@ -203,7 +208,7 @@ def _require_verdict(progress: ProgressLine, status: int, hint: str = "") -> Non
             "no check was run", plugin.EXIT_USAGE if status != pytest.ExitCode.INTERNAL_ERROR else items.EXIT_BROKEN
         )
     if ending.failure:
-        hint = f"the traceback is in {crash}" if crash else hint
+        hint = f"the traceback is in {display_path(crash)}" if crash else hint
         raise NoVerdict(ending.failure, status, hint=hint)
     if progress.run is None and (ending.interrupted or progress.interrupted):
         raise NoVerdict(_INTERRUPTED_EARLY, EXIT_INTERRUPTED)

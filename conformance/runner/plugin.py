@@ -331,7 +331,7 @@ def _write_reports(run: Run, run_session: Session, ending: Ending) -> None:
     try:
         write_reports(with_previous_run(run, run_session.directory), run_session.directory)
     except ConformanceError as error:
-        remedy = f"; `conformance report {run_session.directory}` writes them from the journal"
+        remedy = f"; `conformance report {run_session.directory_name}` writes them from the journal"
         ending.fail(f"{error}{'' if run_session.journal.write_error else remedy}")
 
 
@@ -375,7 +375,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for line in summary_lines(run, writer.fullwidth if writer.hasmarkup else None, verbose=verbose):
             terminalreporter.write_line(line)
         run_session = config.stash[session_key]
-        terminalreporter.write_line(f"report: {run_session.directory / 'report.html'}")
+        terminalreporter.write_line(f"report: {Path(run_session.directory_name) / 'report.html'}")
         if hint := resume_hint(run_session, run):
             terminalreporter.write_line(hint)
     if failure:

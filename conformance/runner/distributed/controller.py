@@ -123,7 +123,7 @@ class Gateways:
                 lines = lines[os.write(self._files[worker], lines) :]
         except OSError as error:
             self._config.stash[ending_key].fail(
-                f"{run_session.directory}: {error.strerror} (free some space and run again)"
+                f"{run_session.directory_name}: {error.strerror} (free some space and run again)"
             )
 
     def pytest_unconfigure(self) -> None:

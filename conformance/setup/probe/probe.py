@@ -9,7 +9,7 @@ import time
 import tomllib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from conformance.client.reachability import reach
 from conformance.client.redaction.learn import secrets_of
 from conformance.contract import Contract, load_contract
 from conformance.core.errors import ConformanceError, UsageError
+from conformance.core.paths import absolute_path
 from conformance.engine.options import run_name, suite_version
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Schemas
@@ -80,6 +81,7 @@ def draft_profile(options: ProbeOptions, echo: Echo) -> DraftResult:
     Raises UsageError or ProfileError on invalid options or files, Unreachable if the target does not answer.
     """
     options.validate()
+    options = replace(options, output=absolute_path(options.output))
     contract, started = load_contract(), time.monotonic()
     directory = options.output.parent
     draft = _initial_draft(options)

@@ -56,7 +56,17 @@ def test_a_profile_named_by_a_relative_path_keeps_its_place(monkeypatch: pytest.
     """Programs, Python files and certificates beside it are found from any folder: `profiles/mine.toml` is usual."""
     monkeypatch.chdir(PROFILES.parent)
     profile = load_profile(Path("profiles/template.toml"))
-    assert (profile.path, profile.directory) == (Path("profiles/template.toml"), Path("profiles"))
+    assert (profile.path, profile.directory) == (Path("profiles/template.toml"), PROFILES)
+
+
+def test_the_folder_of_a_profile_stays_the_same_when_the_current_folder_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A fixture's function may change it, and other fixtures name programs and files beside the profile."""
+    monkeypatch.chdir(PROFILES.parent)
+    profile = load_profile(Path("profiles/template.toml"))
+    monkeypatch.chdir("/")
+    assert (profile.directory / "template.toml").is_file()
 
 
 def test_what_the_template_offers_in_comments_loads_too() -> None:
