@@ -55,7 +55,9 @@ async def _call(function: Callable[..., Any], scope: Mapping[str, Any], name: st
         if (task := asyncio.current_task()) is not None and task.cancelling():
             raise
         raise FixtureError(f"{name} was cancelled", where=where) from error
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # a signal never reaches this thread
+    except GeneratorExit:  # the event loop ends
+        raise
+    except BaseException as error:  # a signal never reaches this thread
         raise FixtureError(f"{name} raised {_describe(error)}", where=where) from error
 
 
@@ -66,7 +68,7 @@ def _load(name: str, directory: Path, where: str) -> Callable[..., Any]:
         file = module_name.endswith(".py")
         module = _module(directory / module_name) if file else importlib.import_module(module_name)
         return getattr(module, function)  # type: ignore[no-any-return]
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
+    except BaseException as error:
         raise FixtureError(f"cannot load {name}: {_describe(error)}", where=where) from error
 
 
@@ -74,7 +76,7 @@ def _describe(error: BaseException) -> str:
     """Type and text; the text of an exception of other code may raise itself."""
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001
+    except BaseException:  # noqa: BLE001
         return type(error).__name__
 
 

@@ -105,7 +105,8 @@ async def call_in_thread(function: Callable[[], Any]) -> Any:
         if error is None:
             future.set_result(result)
         else:
-            future.set_exception(RuntimeError("StopIteration") if isinstance(error, StopIteration) else error)
+            ends_generators = isinstance(error, StopIteration | GeneratorExit)  # by which Python ends a coroutine
+            future.set_exception(RuntimeError(type(error).__name__) if ends_generators else error)
 
     def call() -> None:
         result, error = None, None

@@ -35,12 +35,33 @@ import asyncio
 class Silent(Exception):
     def __str__(self):
         raise ValueError("no text")
+class Exiting(Exception):
+    def __str__(self):
+        raise SystemExit(0)
+class Interrupting(BaseException):
+    def __str__(self):
+        raise KeyboardInterrupt
 def interrupt(context):
     raise KeyboardInterrupt
+def leave(context):
+    raise SystemExit(0)
+def stop(context):
+    raise GeneratorExit
 async def cancel(context):
     raise asyncio.CancelledError
 def say_nothing(context):
     raise Silent
+def exit_in_text(context):
+    raise Exiting
+async def exit_in_text_later(context):
+    raise Exiting
+def interrupt_in_text(context):
+    raise Interrupting
+def exit_in_value(context):
+    class Value(dict):
+        def items(self):
+            raise Interrupting
+    return Value(a=1)
 """
 
 
@@ -50,6 +71,12 @@ def say_nothing(context):
         ("interrupt", "raised KeyboardInterrupt"),
         ("cancel", "was cancelled"),
         ("say_nothing", "raised Silent"),
+        ("leave", "raised SystemExit"),
+        ("stop", "raised RuntimeError: GeneratorExit"),
+        ("exit_in_text", "raised Exiting"),
+        ("exit_in_text_later", "raised Exiting"),
+        ("interrupt_in_text", "raised Interrupting"),
+        ("exit_in_value", "raised Interrupting"),
     ],
 )
 def test_no_function_ends_the_run(function: str, problem: str, tmp_path: Path) -> None:
@@ -69,3 +96,11 @@ def test_what_a_function_prints_of_its_result_is_redacted(tmp_path: Path, monkey
     sys.stdout.flush()
     assert members == {"ticket": f"ticket-{'7' * 30}"}
     assert raw.getvalue().decode() == "made «redacted:fixture»\n"
+
+
+def test_a_module_whose_error_has_no_text_is_a_failure_of_the_fixture(tmp_path: Path) -> None:
+    """The import of the owner's module ends no run either."""
+    (tmp_path / "wild.py").write_text(f"{RUDE}\nraise Interrupting\n")
+    assert "cannot load wild.py:make: Interrupting" in str(
+        failure(Fixture("order", "open", python="wild.py:make"), directory=tmp_path)
+    )
