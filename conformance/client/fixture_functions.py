@@ -16,10 +16,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from conformance.client.fixture_programs import TIMEOUT_S, call_in_thread
+from conformance.client.fixture_programs import MAX_OUTPUT, TIMEOUT_S, call_in_thread
 from conformance.client.redaction.output import defer_output
 from conformance.core import strict_json as strictjson
 from conformance.core.errors import FixtureError
+from conformance.core.messages import shorten
 
 
 class FixtureFunctions:
@@ -47,7 +48,9 @@ async def _call(function: Callable[..., Any], scope: Mapping[str, Any], name: st
             else:
                 value = await call_in_thread(partial(function, context=dict(scope)))
             value = await value if inspect.isawaitable(value) else value
-        json.dumps(value)  # raises where it is not a JSON value
+        size = len(json.dumps(value))  # raises where it is not a JSON value
+        if size > MAX_OUTPUT:
+            raise FixtureError(f"{name} returned {_describe_size(value, size)}", where=where)
         return strictjson.replace_surrogates(value)
     except TimeoutError:
         raise FixtureError(f"{name} took over {TIMEOUT_S:g} s", where=where) from None
@@ -55,7 +58,7 @@ async def _call(function: Callable[..., Any], scope: Mapping[str, Any], name: st
         if (task := asyncio.current_task()) is not None and task.cancelling():
             raise
         raise FixtureError(f"{name} was cancelled", where=where) from error
-    except GeneratorExit:  # the event loop ends
+    except (GeneratorExit, FixtureError):  # GeneratorExit: the event loop ends
         raise
     except BaseException as error:  # a signal never reaches this thread
         raise FixtureError(f"{name} raised {_describe(error)}", where=where) from error
@@ -78,6 +81,15 @@ def _describe(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except BaseException:  # noqa: BLE001
         return type(error).__name__
+
+
+def _describe_size(value: Any, size: int) -> str:
+    """The size of a value and of its largest member."""
+    text = f"{size:,} bytes, more than {MAX_OUTPUT:,}"
+    if not isinstance(value, dict):
+        return text
+    largest, name = max((len(json.dumps(member)), str(name)) for name, member in value.items())
+    return f"{text}; the member {shorten(name)!r} has {largest:,}"
 
 
 def _module(path: Path) -> ModuleType:

@@ -20,6 +20,7 @@ from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.bounded_output import TooMuchOutput
 from conformance.core.errors import FixtureError
+from conformance.core.messages import shorten
 from conformance.profile.model import Profile
 from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, placeholders, render
 from conformance.profile.resources import Fixture, HttpCall, default_state
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from conformance.client.http_pool import HttpClient
 
 HTTP_TIMEOUT_S: Final = 15.0
+MAX_MEMBER: Final = 64 * 1024
+"""In characters of JSON: a member is an id, a ticket or a part of a body, and stands in many requests."""
 _ATTEMPTS: Final = 4
 _LEAST_AGE_S: Final = 5.0
 """A resource that answers good requests lives for longer than this."""
@@ -133,6 +136,7 @@ class Fixtures:
         try:
             if fixture.items is None:
                 value = await self._provide(fixture, scope)
+                _require_sizes(fixture, [value])
                 self._note(fixture, [value])
             else:
                 value = await self._next_of_batch(fixture, scope)
@@ -184,6 +188,7 @@ class Fixtures:
         batch = pointer.get(value, location) if pointer.has(value, location) else None
         if not isinstance(batch, list) or not batch:
             raise FixtureError(f"the provider's answer has no array at {location}", where=_key(fixture))
+        _require_sizes(fixture, batch)
         self._note(fixture, batch)
         batch_values.extend((asked_at, item) for item in batch)
 
@@ -303,6 +308,20 @@ def _kinds_of(profile: Profile, operations: Iterable[str]) -> frozenset[str]:
     facts = [profile.operations[name] for name in operations if name in profile.operations]
     names = frozenset[str]().union(*(placeholders([dict(of.path), of.body]) for of in facts))
     return frozenset(name.partition(".")[0] for name in names)
+
+
+def _require_sizes(fixture: Fixture, values: Iterable[Any]) -> None:
+    """Raises FixtureError where a member of a value is larger than a bound."""
+    for value in values:
+        members: Mapping[str, Any] = value if isinstance(value, dict) else {}
+        if fixture.members:
+            stated = fixture.members.items()
+            members = {name: pointer.get(value, place) for name, place in stated if pointer.has(value, place)}
+        for name, member in members.items():
+            size = len(member if isinstance(member, str) else json.dumps(member))
+            if size > MAX_MEMBER:
+                problem = f"the member {shorten(str(name))!r} has {size:,} characters, more than {MAX_MEMBER:,}"
+                raise FixtureError(problem, where=_key(fixture), hint="provide the id alone, not the document")
 
 
 def _remaining_note(fixture: Fixture) -> str:

@@ -21,3 +21,11 @@ def join_values(values: Iterable[object], limit: int = 12) -> str:
     texts = [str(value) for value in values]
     suffix = f" and {len(texts) - limit:,} more" if len(texts) > limit else ""
     return (", ".join(texts[:limit]) or "none") + suffix
+
+
+def shorten(text: str, limit: int = 80) -> str:
+    """The beginning and the end of a longer text: such as an argument of the command line, or a name in a fixture."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}…{text[-half:]} ({len(text):,} characters)"

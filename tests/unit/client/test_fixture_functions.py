@@ -104,3 +104,11 @@ def test_a_module_whose_error_has_no_text_is_a_failure_of_the_fixture(tmp_path: 
     assert "cannot load wild.py:make: Interrupting" in str(
         failure(Fixture("order", "open", python="wild.py:make"), directory=tmp_path)
     )
+
+
+def test_a_function_whose_value_is_too_large_fails(tmp_path: Path) -> None:
+    """A value of 50 MB made a journal of 150 MB."""
+    (tmp_path / "large.py").write_text("def make(context):\n    return {'id': 'x' * 5_000_000, 'name': 'y'}\n")
+    problem = failure(Fixture("order", "open", python="large.py:make"), directory=tmp_path).message
+    assert "large.py:make returned 5,0" in problem
+    assert problem.endswith("bytes, more than 4,194,304; the member 'id' has 5,000,002")
