@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 """The terminal was closed, or the pipeline's runner has stopped; Windows has no such signal."""
@@ -24,6 +25,26 @@ class _State:
     accepting = False
     pending = ""
     hung_up = False
+
+
+def interrupt_when_terminated() -> None:
+    """SIGTERM and SIGHUP end any command as Ctrl-C does, from its start: with a line, and the same exit code.
+
+    Those that are ignored, as under nohup, stay so.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in stopping_signals():
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _interrupt)
+
+
+def _interrupt(_number: int, frame: FrameType | None) -> None:
+    """Calls the handler of Ctrl-C: an event loop has one of its own, which lets its tasks end."""
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(signal.SIGINT, frame)
+    else:
+        raise KeyboardInterrupt
 
 
 def _handle_signal(number: int, _frame: object) -> None:

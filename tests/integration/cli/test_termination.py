@@ -1,0 +1,73 @@
+"""SIGTERM and SIGHUP end each command as Ctrl-C does: with one line and 130, from its start."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from tests.support.commands import TIMEOUT_S, Desk
+
+pytestmark = pytest.mark.e2e
+
+SIGNALS = pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: signal.Signals(number).name
+)
+DURING_IMPORT = """
+import signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "conformance.cli.options":
+            signal.raise_signal(int(sys.argv.pop()))
+sys.meta_path.insert(0, Finder())
+from conformance.__main__ import main
+main("conformance")
+"""
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert "Traceback" not in out + err
+    return process.returncode, err.splitlines()[-1]
+
+
+@SIGNALS
+@pytest.mark.parametrize("command", ["doctor", "probe", "compare", "run"])
+def test_a_command_that_waits_for_its_target(desk: Desk, command: str, number: signal.Signals) -> None:
+    """The target accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(TIMEOUT_S)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        for name in ("a", "b"):
+            text = f'name = "{name}"\nbase_url = "{url}"\n[authorization]\nformat = "Bearer {{key}}"\n'
+            (desk.place / f"{name}.toml").write_text(text)
+        words = {
+            "doctor": ["--profile", "a.toml"],
+            "run": ["--profile", "a.toml"],
+            "probe": ["--base-url", url, "--key", "env:CONFORMANCE_REFERENCE_FULL", "-o", "draft.toml"],
+            "compare": ["a.toml", "b.toml"],
+        }[command]
+        process = desk.started(["-m", "conformance", command, *words])
+        connection, _ = server.accept()
+        with connection:
+            process.send_signal(number)
+            code, line = ended(process)
+    assert code == 130
+    assert line.startswith("error: interrupted")
+
+
+@SIGNALS
+def test_a_command_whose_modules_are_imported(desk: Desk, number: signal.Signals) -> None:
+    """The first part of a second, before any command has begun."""
+    process = desk.started(["-c", DURING_IMPORT, "list", str(int(number))])
+    assert ended(process) == (130, "error: interrupted")
+
+
+def test_a_command_under_nohup_goes_on(desk: Desk) -> None:
+    """What is ignored stays ignored."""
+    source = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{DURING_IMPORT}"
+    done = desk.finished(desk.started(["-c", source, "list", "IDEM-4", str(int(signal.SIGHUP))]))
+    assert (done.code, done.err) == (0, "")
+    assert "IDEM-4" in done.out
