@@ -66,8 +66,8 @@ def certify(
 def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> None:
     """Verify a certificate, and that run.json and journal.ndjson of a run are those that it certifies. Sends nothing.
 
-    Exits 0 if the signature and the files match and the certificate has not expired, otherwise 1; 2 if a file cannot be
-    read or is not a certificate.
+    Exits 0 if the signature and the files match and the certificate has not expired, otherwise 1; 2 if CERT is not a
+    certificate, or a file cannot be read and nothing else is wrong.
 
     \b
     Examples:
@@ -80,18 +80,18 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
         read_bytes(certificate_file), read_bytes(key) if key else None, where=str(certificate_file)
     )
     echo_lines(certificate.lines(content))
-    problems = list(certificate.differences(content, run_dir)) if run_dir else []
+    problems, unreadable = certificate.compare_files(content, run_dir) if run_dir else ([], [])
     if content.until < today():
         problems.append(f"it expired after {content.until}")
     if key is None:
         click.echo("– signed by the key in the certificate: compare its id, or name the key that you trust (--key)")
-    echo_lines(f"✕ {problem}" for problem in problems)
-    if not problems:
+    echo_lines(f"✕ {problem}" for problem in [*problems, *unreadable])
+    if not problems and not unreadable:
         addition = f", and {' and '.join(certificate.SUBJECTS)} are those that it certifies" if run_dir else ""
         click.echo(f"✓ the certificate is valid{addition}")
         if run_dir:
             click.echo("– the other files of the folder are not compared: `conformance report` makes them of these")
-    sys.exit(1 if problems else 0)
+    sys.exit(1 if problems else 2 if unreadable else 0)
 
 
 COMMANDS = (certify, verify)

@@ -257,16 +257,21 @@ def _texts(certificate: Certificate) -> Iterator[str]:
         yield f"accepted: {waiver_text}"
 
 
-def differences(certificate: Certificate, directory: Path) -> Iterator[str]:
-    """The files of a run's folder that differ from the certificate, one line each."""
+def compare_files(certificate: Certificate, directory: Path) -> tuple[list[str], list[str]]:
+    """The files of a run's folder that differ from the certificate, and those that cannot be read, one line each."""
+    if not directory.exists():
+        return [], [f"{directory}: there is no such folder"]
+    differences, unreadable = list[str](), list[str]()
     for name in SUBJECTS:
         try:
             digest = _digest(directory / name)
         except UsageError as error:
-            yield str(error)
+            unreadable.append(str(error))
             continue
-        if digest != certificate.digests[name]:
-            yield f"{name} is not the file that was certified: sha256 {digest}, certified {certificate.digests[name]}"
+        certified = certificate.digests[name]
+        if digest != certified:
+            differences.append(f"{name} is not the file that was certified: sha256 {digest}, certified {certified}")
+    return differences, unreadable
 
 
 def _envelope(data: bytes, where: str) -> Any:

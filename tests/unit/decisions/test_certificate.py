@@ -5,17 +5,20 @@ from __future__ import annotations
 import base64
 import json
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from click.testing import CliRunner
 from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from securesystemslib.dsse import Envelope
 
+from conformance.cli import main
 from conformance.core.errors import CertificateError, UsageError
 from conformance.core.model import Run, Waiver
 from conformance.core.outcomes import Outcome
@@ -66,7 +69,7 @@ def test_it_says_what_was_certified(folder: Path) -> None:
     assert told.target == "https://shop.example.test/commerce"
     assert set(told.digests) == {"run.json", "journal.ndjson", "profile", "contract", "checks", "waivers"}
     assert told.passed == ("AUTH-1",)
-    assert list(certificate.differences(told, folder)) == []
+    assert certificate.compare_files(told, folder) == ([], [])
 
 
 def test_it_is_an_in_toto_statement_in_a_dsse_envelope(folder: Path) -> None:
@@ -161,7 +164,7 @@ def test_every_changed_byte_is_seen(folder: Path) -> None:
                 certificate.read_certificate(changed, PUBLIC)
             continue
         (folder / name).write_bytes(changed)
-        assert [problem.split()[0] for problem in certificate.differences(told, folder)] == [name]
+        assert [problem.split()[0] for problem in certificate.compare_files(told, folder)[0]] == [name]
         (folder / name).write_bytes(data)
 
 
@@ -169,7 +172,34 @@ def test_a_missing_file_is_named(folder: Path) -> None:
     """It is not a pass."""
     told = certificate.read_certificate(signed(folder), PUBLIC)
     (folder / "journal.ndjson").unlink()
-    assert "journal.ndjson" in next(certificate.differences(told, folder))
+    differing, (unreadable,) = certificate.compare_files(told, folder)
+    assert (differing, "journal.ndjson" in unreadable) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "line"),
+    [
+        (lambda folder: None, 0, "✓ the certificate is valid"),
+        (lambda folder: (folder / "run.json").write_text("{}"), 1, "✕ run.json is not the file that was certified"),
+        (lambda folder: (folder / "journal.ndjson").unlink(), 2, "journal.ndjson: No such file or directory"),
+        (shutil.rmtree, 2, "there is no such folder"),
+        (
+            lambda folder: ((folder / "run.json").write_text("{}"), (folder / "journal.ndjson").unlink()),
+            1,
+            "journal.ndjson: No such file or directory",
+        ),
+    ],
+    ids=["none", "another file", "no file", "no folder", "both"],
+)
+def test_a_file_that_cannot_be_read_is_no_verdict_on_it(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, change: Any, code: int, line: str
+) -> None:
+    """`verify` ends with 2, as for a certificate that cannot be read; a file that differs decides, with 1."""
+    path = tmp_path_factory.mktemp("certificates") / "c.json"
+    path.write_bytes(signed(folder, days=3660))
+    change(folder)
+    done = CliRunner().invoke(main, ["verify", str(path), str(folder)])
+    assert (done.exit_code, line in done.output) == (code, True), done.output
 
 
 def test_another_key_is_refused(folder: Path) -> None:
