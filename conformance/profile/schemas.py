@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import yaml
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError
 from conformance.core.files import read_regular
+from conformance.core.messages import shorten
 from conformance.profile.schema_limits import check_limits
 from conformance.profile.source import nearest
 
@@ -21,8 +23,20 @@ _MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "
 _NO_SCHEMAS = ("const", "enum", "default", "example", "examples", "required")
 
 
+class _DuplicateKey(yaml.constructor.ConstructorError):
+    """A mapping of YAML has a key twice."""
+
+
 class _Yaml(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Scalars as in YAML 1.2: `on`, `no` and dates are strings."""
+    """Scalars as in YAML 1.2: `on`, `no` and dates are strings. Two equal names in a mapping are an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        if duplicate := _duplicate_name(node):
+            first, second = duplicate
+            problem = _describe_duplicate(first.value, first.start_mark.line + 1)
+            raise _DuplicateKey(None, None, problem, second.start_mark)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 _Yaml.yaml_implicit_resolvers = {
@@ -32,8 +46,14 @@ _Yaml.yaml_implicit_resolvers = {
 _JSON_SCHEMA_DIALECT = re.compile(r"https?://json-schema\.org/(?:draft-0[467]|draft/(?:2019-09|2020-12))/schema#?")
 _OPENAPI_DIALECT = "https://spec.openapis.org/oas/3."
 _MAX_VALUES = 1_000_000
+_MERGE = "tag:yaml.org,2002:merge"
+_DUPLICATE_HINT = "only the last one would count: remove or rename one of them"
 _BOOLEAN = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
 _Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOLEAN, list("tTfF"))
+
+
+class _DuplicateName(ValueError):
+    """An object of JSON has a name twice; the message is the name."""
 
 
 def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable[str]) -> dict[str, Any]:
@@ -98,7 +118,11 @@ def _parse_other(text: str, where: str, *, is_json: bool) -> dict[str, Any] | No
 
 def _parse_json(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique_members)
+    except _DuplicateName as error:
+        first, line = _lines_of_duplicate(text)
+        place = f"{where}:{line}" if line else where
+        raise ProfileError(_describe_duplicate(str(error), first), where=place, hint=_DUPLICATE_HINT) from None
     except json.JSONDecodeError as error:
         raise ProfileError(f"is not valid JSON: {error.msg}", where=f"{where}:{error.lineno}") from error
     except (ValueError, RecursionError) as error:
@@ -111,9 +135,50 @@ def _parse_yaml(text: str, where: str) -> Any:
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         place = f"{where}:{mark.line + 1}" if mark else where
+        if isinstance(error, _DuplicateKey):
+            raise ProfileError(str(problem), where=place, hint=_DUPLICATE_HINT) from None
         raise ProfileError(f"is not valid YAML: {problem or 'unreadable'}", where=place) from error
     except (ValueError, TypeError, RecursionError) as error:
         raise ProfileError(f"is not JSON or YAML text: {str(error).splitlines()[0]}", where=where) from error
+
+
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of JSON with these members. Raises _DuplicateName."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _DuplicateName(next(name for name in names if names.count(name) > 1))
+    return members
+
+
+def _duplicate_name(node: yaml.MappingNode) -> tuple[yaml.ScalarNode, yaml.ScalarNode] | None:
+    """Two equal names of a mapping; what `<<` merges into it may be overridden."""
+    first: dict[str, yaml.ScalarNode] = {}
+    for name, _ in node.value:
+        if isinstance(name, yaml.ScalarNode) and name.tag != _MERGE:
+            if name.value in first:
+                return first[name.value], name
+            first[name.value] = name
+    return None
+
+
+def _lines_of_duplicate(text: str) -> tuple[int, int]:
+    """The lines of two equal names in a text of JSON, which is YAML, too; zeros where they are not found."""
+    with suppress(yaml.YAMLError, RecursionError):
+        pending = [yaml.compose(text, Loader=_Yaml)]
+        while pending:
+            node = pending.pop(0)
+            if isinstance(node, yaml.MappingNode):
+                if duplicate := _duplicate_name(node):
+                    return duplicate[0].start_mark.line + 1, duplicate[1].start_mark.line + 1
+                pending += [value for _, value in node.value]
+            elif isinstance(node, yaml.SequenceNode):
+                pending += node.value
+    return 0, 0
+
+
+def _describe_duplicate(name: str, first_line: int) -> str:
+    return f"the name {shorten(name)!r} is stated twice{f', first in line {first_line}' if first_line else ''}"
 
 
 def _to_json(value: Any) -> Any:

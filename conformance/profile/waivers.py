@@ -27,8 +27,11 @@ class StatedWaiver(Waiver):
 
 
 def waiver_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Last days that are not dates, in the waivers of a document that is valid by its schema."""
-    for index, table in enumerate(document.get("waivers", ())):
+    """Last days that are not dates, and waivers that are stated twice, of a document that is valid by its schema."""
+    tables = document.get("waivers", ())
+    for index, table in enumerate(tables):
+        if (first := tables.index(table)) < index:
+            yield Problem(("waivers", index), f"is equal to waivers[{first}]", "remove one of them")
         if not _is_date(table["until"]):
             yield Problem(("waivers", index, "until"), f"{table['until']!r} is not a date", "YYYY-MM-DD")
 

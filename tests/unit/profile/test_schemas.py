@@ -153,3 +153,28 @@ def test_data_may_name_any_dialect(keyword: str, tmp_path: Path) -> None:
     value = {"$schema": "http://127.0.0.1:9/dialect"}
     schema = {"properties": {"a": {keyword: value}, "$schema": {"type": "string"}}}
     assert _accepts(_load(tmp_path, {"PublicErrorResponse": schema}).by_name["PublicErrorResponse"], {"a": value})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "problem"),
+    [
+        ("s.json", '{\n "Code": {},\n "Code": {"type": "string"}\n}', 3, "'Code' is stated twice, first in line 2"),
+        ("s.json", '{"A": {},\n "Code": {"type": 1,\n "\\u0074ype": 2}}', 3, "'type' is stated twice, first in line 2"),
+        ("s.yaml", "A: {}\nCode:\n  type: string\n  type: object\n", 4, "'type' is stated twice, first in line 3"),
+        ("s.yaml", "Code: {}\nA: {}\n'Code': {}\n", 3, "'Code' is stated twice, first in line 1"),
+        ("s.yaml", '{"Code": {},\n"Code": {}}', 2, "'Code' is stated twice, first in line 1"),
+    ],
+)
+def test_a_name_that_is_stated_twice_is_refused(tmp_path: Path, name: str, text: str, line: int, problem: str) -> None:
+    """Only the last one would count, and the first one be ignored."""
+    with pytest.raises(ProfileError) as raised:
+        _load(tmp_path, text, name)
+    assert f"{name}:{line}: the name {problem} (only the last one would count: remove or rename one of them)" in str(
+        raised.value
+    )
+
+
+def test_a_name_that_a_merge_brings_may_be_overridden(tmp_path: Path) -> None:
+    """As YAML's `<<` means it; and equal names in different objects are no duplicates."""
+    text = "Base: &base\n  type: object\nPublicErrorResponse:\n  <<: *base\n  type: string\n"
+    assert _accepts(_load(tmp_path, text, "s.yaml").by_name["PublicErrorResponse"], "a text")
