@@ -19,6 +19,7 @@ from conformance.cli.observe import observe
 from conformance.cli.options import drop_environment, missing_option, options_from, run_options, target_options
 from conformance.cli.shell import CommandGroup
 from conformance.core.defaults import DEPTHS, MAX_WORKERS
+from conformance.core.errors import UsageError
 from conformance.core.gc_tuning import reduce_until_exit
 from conformance.core.package import cache_directory
 from conformance.core.run_options import RunOptions
@@ -224,6 +225,10 @@ def list_(words: tuple[str, ...], level: str | None, operation: str | None, chec
       conformance list --faults IDEM-4     # the ids that `demo` and `faults` take
     """
     if show_faults:
+        for option, value in (("--level", level), ("--operation", operation), ("--checks", checks)):
+            if value:
+                hint = "words select faults: `conformance list --faults IDEM-4`"
+                raise UsageError("cannot be combined with --faults", where=option, hint=hint)
         from conformance.reference.registry import listing as fault_listing
 
         for line in fault_listing(words):
@@ -258,6 +263,8 @@ def explain(name: str, run_dir: Path | None) -> None:
     """
     from conformance.checks.catalog import explanation
 
+    if not name.strip():
+        raise UsageError("the ID is empty", hint="`conformance list --checks` shows all; is a variable not set?")
     if run_dir is None:
         echo_wrapped(explanation(name), hang=16)
         return

@@ -181,6 +181,15 @@ BAD = {
     "a fault as a variant": (lambda desk: ["demo", "--variant", "F031"], 2, ["F031 is a fault", "--fault F031"]),
     "unknown variant": (lambda desk: ["demo", "--variant", "nope"], 2, ["nope", "`conformance list --faults`"]),
     "misspelt fault": (lambda desk: ["faults", "F0031"], 2, ["F0031", "did you mean F031?"]),
+    "list of faults by operation": (
+        lambda desk: ["list", "--faults", "--operation", "checkoutPublicCart"],
+        2,
+        ["--operation: cannot be combined with --faults", "`conformance list --faults IDEM-4`"],
+    ),
+    "list of faults with checks": (lambda desk: ["list", "--faults", "--checks"], 2, ["--checks: cannot be combined"]),
+    "list of faults by level": (lambda desk: ["list", "--faults", "--level", "required"], 2, ["--level: cannot be"]),
+    "explain nothing": (lambda desk: ["explain", ""], 2, ["the ID is empty", "`conformance list --checks`"]),
+    "explain a space": (lambda desk: ["explain", " ", "--run", "."], 2, ["the ID is empty"]),
     "list of no fault": (lambda desk: ["list", "--faults", "zebra"], 2, ["`conformance list --faults`"]),
     "explain what nothing resembles": (
         lambda desk: ["explain", "NOPE-1"],
