@@ -15,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from conformance.contract import Contract
+from conformance.core.messages import shorten
 from conformance.profile.behavior import scheme_of
 from conformance.profile.names import fixture_problems, placeholder_problems
 from conformance.profile.patterns import pattern_trouble
@@ -82,13 +83,25 @@ def base_url_trouble(url: str) -> str:
 
 def url_trouble(url: str) -> str:
     """Why `url` is not an absolute http or https URL; empty where it is."""
+    shown_url = repr(shorten(_mask_credentials(url), 600))
+    if url != url.strip():
+        return f"{shown_url} begins or ends with white space"
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         usable = False
-    if not usable or re.search(r"[\s\x00-\x1f\\\ud800-\udfff]", url):
-        return f"{_mask_credentials(url)!r} is not an http or https URL{_scheme_hint(url)}"
+    if not usable:
+        return f"{shown_url} is not an http or https URL{_scheme_hint(url)}"
+    if character := re.search(r"[\s\x00-\x1f\\\ud800-\udfff]", url):
+        remedy = ": write %20 for a space" if character[0] == " " else ""
+        return f"{shown_url} has the character U+{ord(character[0]):04X}, which no URL may have{remedy}"
+    try:
+        is_port = parts.port is None or parts.port > 0
+    except ValueError:
+        is_port = False
+    if not is_port:
+        return f"{shown_url} has a port that is not a number from 1 to 65535"
     try:
         str(parts.hostname).encode("idna")
     except UnicodeError:
@@ -183,7 +196,9 @@ def reference_problems(
     for key, name, declared in walk(document, schema or facts_schema(), schema):
         kind = declared.get("x-refers-to", "")
         if kind == "file" and not os.path.isfile(directory / name):  # noqa: PTH113 - Path.is_file raises on a long name
-            yield Problem(key, f"there is no file {directory / name}")
+            exists = os.path.exists(directory / name)  # noqa: PTH110 - as above
+            path = shorten(str(directory / name), 600)
+            yield Problem(key, f"{path} is not a regular file" if exists else f"there is no file {path}")
         elif name and kind in known and name not in known[kind]:
             hint = nearest(name, known[kind]) or ("add it to [credentials]" if kind == "credential" else "")
             yield Problem(key, f"unknown {kind} {name}", hint)
