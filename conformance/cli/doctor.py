@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from conformance.cli.files import is_terminal
-from conformance.cli.options import options_from, table_options, target_options
+from conformance.cli.options import name_variable, options_from, table_options, target_options
 
 _FIRST_LINE_S: Final = 2.0
 _LINE_EVERY_S: Final = 5.0
@@ -49,6 +49,7 @@ def doctor(spend: bool, as_json: bool, **parameters: Any) -> None:
     try:
         facts, plan = examine(options_from(parameters), _progress_printer(), spend=spend)
     except ConformanceError as error:
+        name_variable(error, click.get_current_context())
         unreachable = isinstance(error, Unreachable)
         message = f"{error.where}: {error.message}" if unreachable else error.message
         facts, plan = [wrong("base_url" if unreachable else error.where or "profile", message, error.hint)], None

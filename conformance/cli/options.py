@@ -11,11 +11,13 @@ import click
 from click.core import ParameterSource
 
 from conformance.core.defaults import MAX_WORKERS
-from conformance.core.errors import UsageError
+from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.option import Kind, Option, split_words
 from conformance.core.run_options import OPTIONS, RunOptions
 
 _EXAMPLES: Final = {"--profile": "profiles/mine.toml (`conformance probe` drafts one)"}
+VARIABLES: Final = "conformance.variables"
+"""Among the values of a command: option -> the environment variable that its value is from."""
 PROFILES_HELP = "The target's profile (TOML); repeatable, or a folder of profiles."
 
 
@@ -42,6 +44,17 @@ class NonEmptyTextType(click.ParamType):  # type: ignore[type-arg]  # generic fr
         return value
 
 
+def name_variable(error: ConformanceError, ctx: click.Context) -> None:
+    """Makes an error name the environment variable that its value is from, where it names the option."""
+    variables: dict[str, str] = ctx.meta.get(VARIABLES, {})
+    limit = error.where.removeprefix("limits.")
+    options = [option for option in OPTIONS if option.limit == limit or option.flag == error.where]
+    if limit != error.where:
+        options += [option for option in OPTIONS if option.name == "limits"]
+    if variable := next((variables[option.flag] for option in options if option.flag in variables), ""):
+        error.where = variable if limit == error.where else f"{variable}: {error.where}"
+
+
 def missing_option(flag: str) -> str:
     """The message for an option that was not given, with an example."""
     return f"Missing option '{flag}'" + (f": {flag} {_EXAMPLES[flag]}" if flag in _EXAMPLES else ".")
@@ -62,9 +75,11 @@ class ValueType(click.ParamType):  # type: ignore[type-arg]  # generic from clic
 
 
 class _TableOption(click.Option):
-    """An option that says, where it is missing, how it is given."""
+    """An option that says, where it is missing, how it is given, and in errors which variable its value is from."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
+        if ctx.get_parameter_source(str(self.name)) is ParameterSource.ENVIRONMENT:
+            ctx.meta.setdefault(VARIABLES, {}).update(dict.fromkeys(self.opts, self.envvar))
         try:
             return super().process_value(ctx, value)
         except click.MissingParameter:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +14,16 @@ from typing import Any
 
 import click
 
+from conformance.cli.options import name_variable
 from conformance.client.redaction.output import RedactedOutput
-from conformance.core.errors import ConformanceError
+from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.file_handles import with_remedy
+from conformance.core.messages import shorten
 
 _INTERRUPTED_CODE = 130
+_MAX_WORD = 300
+_LONG_WORD = re.compile(rf"\S{{{_MAX_WORD + 1},}}")
+_MAX_MESSAGE = 2000
 
 
 class CommandGroup(click.Group):
@@ -35,6 +41,7 @@ class CommandGroup(click.Group):
         try:
             return super().invoke(ctx)
         except ConformanceError as error:
+            name_variable(error, ctx)
             _print_error(str(error))
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
@@ -46,6 +53,9 @@ class CommandGroup(click.Group):
             if _is_interrupt(error):
                 _print_error("interrupted")
                 ctx.exit(_INTERRUPTED_CODE)
+            if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+                _print_error(f"{os.fsdecode(error.filename or '')}: {error.strerror}")
+                ctx.exit(UsageError.exit_code)
             _print_error(f"the suite erred: {_describe(error)} (CONFORMANCE_TRACEBACK=1 shows where)")
             ctx.exit(ConformanceError.exit_code)
 
@@ -59,7 +69,9 @@ def _exit_code(command: Callable[[], Any]) -> int:
     try:
         code = command()
     except click.ClickException as error:
-        error.show()
+        text = io.StringIO()
+        error.show(text)
+        click.echo(_shorten(text.getvalue()), err=True, nl=False)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):  # outside of any command, or while an error is printed
         click.echo("error: interrupted", err=True)
@@ -117,8 +129,14 @@ def _wrap_stream(stream: Any, stream_type: type[_OutputStream]) -> Any:
 
 def _print_error(text: str) -> None:
     from conformance.client.redaction.secrets import clean_with_all
+    from conformance.reports.shaping.text import visible
 
-    click.echo(f"error: {with_remedy(' '.join(clean_with_all(text).split()))}", err=True)
+    click.echo(f"error: {with_remedy(visible(_shorten(' '.join(clean_with_all(text).split()))))}", err=True)
+
+
+def _shorten(text: str) -> str:
+    """A message without the middle of a long argument of the command line, or of the whole."""
+    return shorten(_LONG_WORD.sub(lambda match: shorten(match[0], _MAX_WORD), text), _MAX_MESSAGE)
 
 
 def _describe(error: Exception) -> str:

@@ -21,6 +21,7 @@ from conformance.journal.reader import read, read_with_places
 from conformance.journal.run_directory import read_lines, worker_journals
 from conformance.journal.segments import PreviousSegments
 from conformance.judge.assemble import load
+from conformance.reports.shaping.text import visible_name
 
 _LOCK_TIMEOUT_S: Final = 15.0
 """Seconds to wait for the processes of a killed run to end."""
@@ -122,4 +123,4 @@ def resume_hint(session: Session, run: Run | None = None) -> str:
     not_resumable = session.options.command or session.directory == Path()
     if not_resumable or (run is not None and (run.complete or run.interrupted.startswith("max_requests"))):
         return ""
-    return f"resume: conformance run --resume {shlex.quote(session.directory_name)}"
+    return f"resume: conformance run --resume {visible_name(shlex.quote(session.directory_name))}"

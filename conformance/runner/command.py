@@ -29,6 +29,7 @@ from conformance.engine.session import Session
 from conformance.engine.startup import prepare_session
 from conformance.profile.shares import check_shareable
 from conformance.reports import write_reports
+from conformance.reports.shaping.text import visible_name
 from conformance.reports.terminal import print_summary, verdict_line
 from conformance.runner import items, plugin
 from conformance.runner.options import pytest_words
@@ -89,7 +90,7 @@ def _run_session(session: Session, options: RunOptions, console: Console) -> int
         session.discard_unused_directory()
     if progress.run is not None and not session.unreachable:
         _print_summary(progress.run, session, console, options)
-    _require_verdict(progress, status, f"report: {session.directory_name}" if session.unreachable else "")
+    _require_verdict(progress, status, f"report: {visible_name(session.directory_name)}" if session.unreachable else "")
     return status
 
 
@@ -107,7 +108,8 @@ def print_verdict(run: Run, directory: Path, console: Console, options: RunOptio
     """
     page = "report.html"
     is_written = (directory / page).exists()  # it is not if the disk is full
-    report = f"report: {Path(name or display_path(directory)) / page}" if is_written else ""
+    path = visible_name(str(Path(name or display_path(directory)) / page))
+    report = f"report: {path}" if is_written else ""
     if options.quiet:
         _print_plain(console, "; ".join(part for part in (verdict_line(run), report) if part))
         return
@@ -162,7 +164,9 @@ def _report_complete_run(resumable: ResumableRun, options: RunOptions, console: 
     finished_run = resumable.close_run()
     write_reports(with_previous_run(finished_run, resumable.directory), resumable.directory)
     if not options.quiet:
-        _print_plain(console, f"{display_path(resumable.directory)}: {state}; its reports are written again")
+        _print_plain(
+            console, f"{visible_name(display_path(resumable.directory))}: {state}; its reports are written again"
+        )
     print_verdict(finished_run, resumable.directory, console, options)
     return EXIT_CODES[finished_run.verdict]
 

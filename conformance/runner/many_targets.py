@@ -24,6 +24,7 @@ from conformance.core.run_options import RunOptions
 from conformance.engine.options import new_seed
 from conformance.profile.loader import load_profile
 from conformance.profile.variables import variables_of_each
+from conformance.reports.shaping.text import visible_name
 from conformance.runner.progress import make_console
 
 _EXIT_CODES_BY_GRAVITY: Final = (EXIT_INTERRUPTED, 5, 2, 4, 1, 3, 0)
@@ -103,7 +104,7 @@ def run_all(
     started = time.monotonic()
     with interrupts.raise_on_signals(), interrupts.defer_signals():
         finished_runs = list(_run_in_parallel(targets, console, quiet=options.quiet))
-    reports = f"reports: {targets[0].output.parent.parent}"
+    reports = f"reports: {visible_name(str(targets[0].output.parent.parent))}"
     if options.quiet:
         states = Counter(map(_state, finished_runs))
         _print_plain(console, f"{', '.join(f'{count} {state}' for state, count in states.items())}; {reports}")

@@ -30,6 +30,7 @@ from conformance.engine.session import Session
 from conformance.engine.startup import prepare_session
 from conformance.journal.outbox import Outbox
 from conformance.judge.verdict import names_result
+from conformance.reports.shaping.text import visible_name
 from conformance.runner.distributed.worker import LINES
 from conformance.runner.fail_fast import FirstFailure
 from conformance.runner.items import (
@@ -375,7 +376,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for line in summary_lines(run, writer.fullwidth if writer.hasmarkup else None, verbose=verbose):
             terminalreporter.write_line(line)
         run_session = config.stash[session_key]
-        terminalreporter.write_line(f"report: {Path(run_session.directory_name) / 'report.html'}")
+        terminalreporter.write_line(f"report: {visible_name(run_session.directory_name)}/report.html")
         if hint := resume_hint(run_session, run):
             terminalreporter.write_line(hint)
     if failure:

@@ -56,6 +56,11 @@ def visible(text: str) -> str:
     return text if is_printable(text) else INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
+def visible_name(text: str) -> str:
+    """`visible`, with line ends and tabs shown too: of a path, which may have any character."""
+    return visible(re.sub(r"[\n\t]", lambda match: f"⟨U+{ord(match[0]):04X}⟩", text))
+
+
 def utf8(text: str) -> str:
     """The text with surrogate pairs combined and lone surrogates replaced by U+FFFD, so that it can be encoded as
     UTF-8."""

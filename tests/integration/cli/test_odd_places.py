@@ -29,6 +29,21 @@ def test_a_folder_whose_name_is_no_utf8(tmp_path: Path) -> None:
     assert (place / "out" / "report.html").stat().st_size
 
 
+def test_a_folder_whose_name_controls_the_terminal(desk: Desk) -> None:
+    """Its name is shown, and not obeyed; in the line of the report, in that which resumes the run, and in errors."""
+    folder = "out\x1b[31m\nred"
+    words = ["run", *desk.target(), "-k", "check_not_found", "--report-dir", folder]
+    done = desk.conformance(*words, "--max-requests", "5")
+    assert done.code == 3, done.text
+    assert "report: out⟨U+001B⟩[31m⟨U+000A⟩red/report.html\n" in done.out
+    assert (desk.place / folder / "report.html").is_file()
+    again = desk.conformance(*words)
+    assert (again.code, "out⟨U+001B⟩[31m red: the report directory is not empty" in again.err) == (2, True), again.text
+    plain = desk.pytest("-k", "check_not_found", "--conformance-report-dir", "b\x1b[31m")
+    assert "report: b⟨U+001B⟩[31m/report.html\n" in plain.out
+    assert "\x1b" not in done.text + again.text + plain.text
+
+
 @pytest.mark.parametrize("columns", ["0", "1", "none"])
 def test_a_terminal_of_no_width_still_shows_the_verdict(tmp_path: Path, columns: str) -> None:
     """Serial consoles and some pipelines say that they have 0 columns."""
