@@ -7,14 +7,13 @@ import os
 import ssl
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from threading import Thread
 from typing import Final
 
 from conformance.client.http_connection import ConnectionLost, MalformedAnswer
 from conformance.client.http_pool import HttpPool
 from conformance.client.transport import SUITE_HEADERS, Transport
 from conformance.core.errors import Unreachable
+from conformance.core.limited_call import start_call
 from conformance.profile.model import Profile
 
 _PATHS: Final = ("/api/v1/runtime-config", "/api/v1/open/identity", "/api/v1/runtime-config")
@@ -33,22 +32,12 @@ def start_reach(profile: Profile, deadline_s: float | None = None) -> Callable[[
     """Starts the request in a thread; the returned function waits for its result, as `reach` does."""
     timeout_s = min(profile.limits.timeout_s, _LONGEST_S, deadline_s or _LONGEST_S)
     attempt = _Attempt(profile, timeout_s)
-    result = Future[bool]()
-
-    def ask() -> None:
-        try:
-            answered = asyncio.run(attempt.ask())
-        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
-            result.set_exception(error)
-        else:
-            result.set_result(answered)
-
     until = time.monotonic() + timeout_s + _SPARE_S  # a limit on all attempts
-    Thread(target=ask, name="reach", daemon=True).start()
+    result = start_call(lambda: asyncio.run(attempt.ask()), "reach")
 
     def wait() -> None:
         try:
-            reached = result.result(max(0.0, until - time.monotonic()))
+            reached = result(until - time.monotonic())
         except TimeoutError:
             reached = False
         if not reached:

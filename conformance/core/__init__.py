@@ -16,6 +16,7 @@ __all__ = [
     "json_pointer",
     "key_change",
     "law_facts",
+    "limited_call",
     "messages",
     "model",
     "observed_traffic",

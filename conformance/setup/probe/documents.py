@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -16,6 +14,7 @@ import httpx
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError, UsageError
 from conformance.core.files import read_regular
+from conformance.core.limited_call import start_call
 from conformance.profile.model import Profile
 from conformance.profile.schemas import parse_document
 
@@ -193,18 +192,9 @@ def _fetch(url: str, profile: Profile) -> tuple[str, str]:
 
     The time for the whole of it is limited: what is slow may send a byte now and then, or interim answers, for ever.
     """
-    result = Future[tuple[str, str]]()
-
-    def fetch() -> None:
-        try:
-            result.set_result(_fetch_slowly(url, profile))
-        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
-            result.set_exception(error)
-
-    Thread(target=fetch, name="document", daemon=True).start()
     timeout_s = min(_TIMEOUT_S, profile.limits.deadline_s or _TIMEOUT_S)
     try:
-        return result.result(timeout_s)
+        return start_call(lambda: _fetch_slowly(url, profile), "document")(timeout_s)
     except TimeoutError:
         raise UsageError(f"cannot be fetched within {timeout_s:g} s", where=url, hint="pass the file") from None
 
