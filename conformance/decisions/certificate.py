@@ -20,7 +20,7 @@ from msgspec import to_builtins
 
 from conformance.core.errors import CertificateError, ConformanceError, UsageError
 from conformance.core.exit_codes import EXIT_CODES
-from conformance.core.files import open_regular, read_regular
+from conformance.core.files import MAX_BYTES, open_regular, read_regular
 from conformance.core.model import Run
 from conformance.core.outcomes import Outcome, Stability, Verdict
 from conformance.decisions.gate import ALL, Decision, Policy, decide, of_tier
@@ -36,7 +36,6 @@ FILE: Final = "certificate.json"
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 PREDICATE: Final = "https://in-toto.io/attestation/test-result/v0.1"
 SUBJECTS: Final = (runjson.FILE, JOURNAL)
-_MAX_BYTES: Final = 16_000_000
 _MAX_LINE: Final = 400
 _ENCRYPTION_HINT: Final = "the password of an encrypted key is read from CONFORMANCE_KEY_PASSWORD"
 
@@ -88,14 +87,14 @@ def create_certificate(
     from securesystemslib.dsse import Envelope
 
     decision = _check(run, tier, today)
-    run_json = _read_file(directory / runjson.FILE, "make it with `conformance report`")
-    if run_json != runjson.render(run).encode("utf-8", "surrogatepass"):
+    rendered = runjson.render(run).encode("utf-8", "surrogatepass")
+    if _read_file(directory / runjson.FILE, len(rendered), "make it with `conformance report`") != rendered:
         raise UsageError(
             "differs from the journal", where=str(directory / runjson.FILE), hint="`conformance report` makes it"
         )
     signer, public = _signer(key, password)
     until = (date.fromisoformat(today) + timedelta(days=days)).isoformat()
-    digests = {name: _sha256(_read_file(directory / name)) for name in SUBJECTS}
+    digests = {name: _digest(directory / name) for name in SUBJECTS}
     statement = _statement(run, decision, digests, today=today, until=until, signer=public)
     envelope = Envelope(_canonical(statement), PAYLOAD_TYPE, {})
     envelope.sign(signer)
@@ -280,7 +279,7 @@ def _envelope(data: bytes, where: str) -> Any:
     unreadable = _unreadable(data, where)
     try:
         value = json.loads(data)
-        if len(data) > _MAX_BYTES or _canonical(value) + b"\n" != data:
+        if len(data) > MAX_BYTES or _canonical(value) + b"\n" != data:
             raise unreadable
         envelope = Envelope.from_dict(json.loads(data))
         if envelope.payload_type != PAYLOAD_TYPE or _canonical(envelope.to_dict()) + b"\n" != data:
@@ -357,9 +356,10 @@ def _pem(key: Ed25519PublicKey) -> bytes:
     return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
-def _read_file(path: Path, hint: str = "") -> bytes:
+def _read_file(path: Path, size: int, hint: str) -> bytes:
+    """The content of a file that should have that size."""
     try:
-        return read_regular(path)
+        return read_regular(path, max(size, MAX_BYTES))
     except OSError as error:
         raise UsageError(error.strerror or "cannot be read", where=str(path), hint=hint) from None
 

@@ -20,6 +20,7 @@ from securesystemslib.dsse import Envelope
 
 from conformance.cli import main
 from conformance.core.errors import CertificateError, UsageError
+from conformance.core.files import MAX_BYTES
 from conformance.core.model import Run, Waiver
 from conformance.core.outcomes import Outcome
 from conformance.decisions import certificate
@@ -166,6 +167,14 @@ def test_every_changed_byte_is_seen(folder: Path) -> None:
         (folder / name).write_bytes(changed)
         assert [problem.split()[0] for problem in certificate.compare_files(told, folder)[0]] == [name]
         (folder / name).write_bytes(data)
+
+
+def test_a_run_of_any_size_is_certified(folder: Path) -> None:
+    """Its journal is read in blocks: that of a long run is longer than a document may be."""
+    with (folder / "journal.ndjson").open("ab") as journal:
+        journal.truncate(MAX_BYTES + 1)
+    content = certificate.read_certificate(signed(folder), PUBLIC)
+    assert certificate.compare_files(content, folder) == ([], [])
 
 
 def test_a_missing_file_is_named(folder: Path) -> None:
