@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from conformance.client.fixture_programs import MAX_OUTPUT, TIMEOUT_S, call_in_thread
+from conformance.client.process_exit import refuse_process_exit
 from conformance.client.redaction.output import defer_output
 from conformance.core import strict_json as strictjson
 from conformance.core.errors import FixtureError
@@ -33,7 +34,7 @@ class FixtureFunctions:
     async def call(self, name: str, scope: Mapping[str, Any], where: str) -> Any:
         """The JSON value that a function returns. What it prints is written when it has ended, without secrets."""
         results: list[Any] = []
-        with defer_output(lambda: _texts(results)):
+        with defer_output(lambda: _texts(results)), refuse_process_exit():
             if name not in self._functions:
                 self._functions[name] = _load(name, self._directory, where)
             results.append(await _call(self._functions[name], scope, name, where))
