@@ -91,6 +91,16 @@ def test_a_burst_that_was_refused_otherwise_was_not_too_slow() -> None:
     assert message.startswith("no 429, and 55 of 60 requests were refused otherwise: 400")
 
 
+def test_a_refused_burst_below_the_limit_was_too_slow() -> None:
+    """Codes and tickets are used up by a burst's first call: the rest is refused, and a slow machine meets no limit."""
+    refused = Burst(None, answered(400), 220, 0, 2.7)
+    message = slow_burst_message(case_with(RateLimit(limit=100, window_s=1, max_requests=220)), refused)
+    assert message.startswith(
+        "no 429, but too slow to exceed 100 in 1 s: 0 of 220 requests passed in 2.70 s (81 a second)"
+    )
+    assert "refused otherwise" not in message
+
+
 def test_a_burst_that_stays_below_the_limit_is_not_sent() -> None:
     """What would do is said: more than the limit, times the tolerance."""
     facts = RateLimit(limit=5, window_s=1, run_limit=600, run_window_s=60, max_requests=600)
