@@ -51,6 +51,8 @@ class Answer(msgspec.Struct, frozen=True, dict=True, weakref=True):
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     truncated: bool = False
+    is_discarded: bool = False
+    """It was read to its end, and cut off because the run had no memory for all of it."""
     trouble: str = ""
     at: float = 0.0
     duration_s: float = 0.0

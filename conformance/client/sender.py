@@ -394,4 +394,4 @@ class Sender:
         self.content_uses.note(answer)
         if await self._memory_budget.admit(answer):
             return answer
-        return replace(answer, body=answer.body[:_TRUNCATED_BODY_LIMIT], truncated=True)
+        return replace(answer, body=answer.body[:_TRUNCATED_BODY_LIMIT], truncated=True, is_discarded=True)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from conformance.core.model import STATUSES, Exchange, Finding, Requirement, Result
 from conformance.core.outcomes import JUDGED_OUTCOMES, Level, Outcome
 from conformance.judge.expectations import expectation
-from conformance.judge.invariants import SHAPE_CODE, UNREAD_CODE
+from conformance.judge.invariants import DISCARDED_CODE, SHAPE_CODE, UNREAD_CODE
 from conformance.profile.exclusions import exclusion_keys
 
 INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2", "ANS-1", "ANS-2")
@@ -172,7 +172,10 @@ def _judge(blank: Result, evidence: Evidence) -> Result:
         and not _is_common(code, occurrences, count, evidence.failed)
     }
     unexplained = [s for s in occurrences if s[1].code not in explained]
-    readable = [s for s in unexplained if s[1].code != UNREAD_CODE]
+    readable = [s for s in unexplained if s[1].code not in (UNREAD_CODE, DISCARDED_CODE)]
+    if len(occurrences) < count and all(finding.code == DISCARDED_CODE for _, finding in unexplained):
+        unexplained = []  # the other answers were read
+        occurrences = [s for s in occurrences if s[1].code != DISCARDED_CODE]
     blank = replace(blank, answers=count)
     if readable:
         return _violation(blank, readable, evidence)

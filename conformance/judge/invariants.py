@@ -30,6 +30,8 @@ ERROR_SCHEMA: Final = "PublicErrorResponse"
 SHAPE_CODE: Final = "shape"
 """Findings with this code record an error's shape; they judge nothing by themselves (see `invariant_results`)."""
 UNREAD_CODE: Final = "too-long"
+DISCARDED_CODE: Final = "discarded"
+"""Of a body that the run had no memory for: nothing is wrong with the answer."""
 """Findings with this code mean that the body is too long to be judged; the interface bounds no length."""
 _OVERSIZE: Final = 8_000
 _LONG_URL: Final = 2_000
@@ -99,6 +101,12 @@ class Invariants:
             yield Finding("STA-2", f"status:{answer.status}", f"success was answered {answer.status} instead of 200")
 
     def _is_json(self, answer: Answer) -> Findings:
+        if answer.is_discarded:
+            message = (
+                "the run had no memory for the whole body: fewer concurrent requests (limits.concurrency) need less"
+            )
+            yield Finding("ENV-1", DISCARDED_CODE, message, Level.OBSERVED)
+            return
         if answer.truncated:
             yield Finding("ENV-1", UNREAD_CODE, "the body is too long to be read to its end", Level.OBSERVED)
             return

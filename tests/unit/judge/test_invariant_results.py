@@ -12,6 +12,7 @@ from conformance.core.outcomes import Level, Outcome, Verdict
 from conformance.judge.assemble import assemble
 from conformance.judge.coverage import coverage, reasons, unreachable
 from conformance.judge.invariant_results import INVARIANTS, SHOWN_BY, Evidence, invariant_results
+from conformance.judge.invariants import DISCARDED_CODE, UNREAD_CODE
 from tests.support.journals import CONTRACT, END, IDENTITY, by_check, exchange, journal, result
 from tests.support.values import replace
 
@@ -47,6 +48,16 @@ def test_a_violation_fails_its_row_and_no_other() -> None:
     assert row.expected == "an object whose member data is an object"
     assert (row.violations, row.answers, row.notes) == (2, 3, ())
     assert run.verdict is Verdict.NONCONFORMANT
+
+
+@pytest.mark.parametrize(("code", "outcome"), [(DISCARDED_CODE, Outcome.PASSED), (UNREAD_CODE, Outcome.INCONCLUSIVE)])
+def test_a_body_that_the_run_had_no_memory_for_keeps_nothing_open(code: str, outcome: Outcome) -> None:
+    """Where other bodies of the operation were read; one that is too long for any memory does."""
+    unread = Finding("ENV-1", code, "it was not read", Level.OBSERVED)
+    row = by_check(assemble(journal([exchange(1), exchange(2, 200, unread)])), "invariant::ENV-1")
+    assert row.outcome is outcome
+    alone = by_check(assemble(journal([exchange(1, 200, unread)])), "invariant::ENV-1")
+    assert (alone.outcome, alone.message) == (Outcome.INCONCLUSIVE, "it was not read")
 
 
 def test_several_kinds_of_violation_are_counted() -> None:

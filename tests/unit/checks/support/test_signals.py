@@ -13,7 +13,7 @@ from conformance.client import memory_budget
 from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.core.outcomes import Outcome
-from conformance.judge.invariants import UNREAD_CODE
+from conformance.judge.invariants import DISCARDED_CODE
 from tests.support.commands import journal_lines
 from tests.support.values import replace
 
@@ -99,7 +99,7 @@ def test_a_long_answer_violates_no_invariant(
     judged(lambda arrived: answer(status, {"code": "x" * 100_000, "data": {}}), check)
     exchanges = journal_lines(tmp_path, "exchange")
     codes = {found["code"] for found in exchanges[-1].get("findings", ())}
-    assert codes == ({UNREAD_CODE} if status == 200 else set())
+    assert codes == ({DISCARDED_CODE} if status == 200 else set())
 
 
 def test_a_fixture_says_that_an_answer_was_too_long(judged: Any, answer: Any, little_memory: None) -> None:
