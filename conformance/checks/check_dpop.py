@@ -370,7 +370,7 @@ async def a_proof_is_accepted_up_to_the_stated_age(case: Case, edge: Edge) -> No
     offset_s = offset_of(answer)
     if offset_s is not None and await _keeps_bound_by_date(case, edge, bound, offset_s):
         return
-    clocks = f": {describe_offset(offset_s, oauth)}" if offset_s is not None else ""
+    clocks = ", and no Date shows it" if offset_s is None else f": {describe_offset(offset_s, oauth)}"
     message = f"no proof came near oauth.{edge.fact}: answers are too slow for it, or the clocks differ{clocks}"
     raise Inconclusive(message, answer, cause=f"oauth.{edge.fact}")
 

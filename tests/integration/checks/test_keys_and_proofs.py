@@ -245,7 +245,9 @@ def test_an_allowance_of_nearly_an_hour_is_kept_to(judged: Any, answer: Any, age
     assert result.outcome is Outcome.PASSED, result
 
 
-def _judging_age(answer: Any, behind_s: float, ahead_s: float, clock_s: float = 0.0, delay_s: float = 0.0) -> Any:
+def _judging_age(
+    answer: Any, behind_s: float, ahead_s: float, clock_s: float = 0.0, delay_s: float = 0.0, *, has_date: bool = True
+) -> Any:
     """A target with these bounds whose clock, which its Date shows, is `clock_s` ahead of this one."""
 
     async def script(arrived: Any) -> bytes:
@@ -254,8 +256,8 @@ def _judging_age(answer: Any, behind_s: float, ahead_s: float, clock_s: float = 
         good = -ahead_s <= _age_s(arrived) + clock_s <= behind_s
         if not good:
             await asyncio.sleep(delay_s)
-        date = email.utils.formatdate(time.time() + clock_s, usegmt=True)
-        return bytes(answer(200 if good else 401, {"data": {}} if good else {"error": "iat"}, Date=date))
+        date = {"Date": email.utils.formatdate(time.time() + clock_s, usegmt=True)} if has_date else {}
+        return bytes(answer(200 if good else 401, {"data": {}} if good else {"error": "iat"}, **date))
 
     return script
 
@@ -288,6 +290,31 @@ def test_bounds_of_iat_are_judged_by_every_possible_clock(
         await a_proof_is_accepted_up_to_the_stated_age(case, _EDGES[edge])
 
     result, _ = _exchanging(judged, _judging_age(answer, behind_s, ahead_s, clock_s), law, **BOUNDS)
+    assert result.outcome is (Outcome.FAILED if edge == wrong else Outcome.PASSED), result
+
+
+@pytest.mark.parametrize("edge", _EDGES)
+@pytest.mark.parametrize(
+    ("behind_s", "ahead_s", "clock_s", "wrong"),
+    [
+        (60, 20, -8, ""),
+        (60, 20, 8, ""),
+        (80, 20, 0, "just-outside-behind"),
+        (40, 20, 0, "just-inside-behind"),
+        (60, 40, 0, "just-outside-ahead"),
+        (60, 2, 0, "just-inside-ahead"),
+    ],
+)
+def test_a_clock_that_no_date_shows_may_be_seconds_off(
+    judged: Any, answer: Any, edge: str, behind_s: float, ahead_s: float, clock_s: float, wrong: str
+) -> None:
+    """A bound of such a target is judged from farther away."""
+
+    async def law(case: Case) -> None:
+        await a_proof_is_accepted_up_to_the_stated_age(case, _EDGES[edge])
+
+    script = _judging_age(answer, behind_s, ahead_s, clock_s, has_date=False)
+    result, _ = _exchanging(judged, script, law, **BOUNDS)
     assert result.outcome is (Outcome.FAILED if edge == wrong else Outcome.PASSED), result
 
 
