@@ -71,6 +71,8 @@ def _object(schema: Schema, value: JsonObject, at: str) -> str:
         return f"{at}.{missing[0]} is required."
     if schema.get("additionalProperties") is False and value.keys() - properties.keys():
         return f"{at} has an unknown member."
+    if len(value) < schema.get("minProperties", 0):
+        return f"{at} has too few members."
     problems = (problem(part, value[name], f"{at}.{name}") for name, part in properties.items() if name in value)
     return next(filter(None, problems), "")
 

@@ -38,6 +38,7 @@ ZERO: Final = "0"
 _FURTHER: Final = "furtherMember"
 _ODD_NAME: Final = "\u00e9 !" + "x" * 300
 """Of characters, and of a length, that a rule for names is likely to refuse."""
+_SECURE, _PLAIN = "https://", "http://"
 _OTHER_TYPE: Final[Mapping[str, Any]] = {"string": 12345, "integer": "12345", "number": "12345", "boolean": "true"}
 EXACT: Final = 2**53 - 1
 """Larger integers may be indistinguishable for a JSON parser (RFC 8259 section 6)."""
@@ -255,14 +256,14 @@ def _violations(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]
 
 def _of_members(part: Mapping[str, Any], value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     most, fewest, names = part.get("maxProperties"), part.get("minProperties", 0), part.get("propertyNames")
+    if fewest > len(part.get("required", ())):
+        yield "minProperties", dict(list(value.items())[: fewest - 1])
     if part.get("additionalProperties") is False:
         yield "additionalProperties", {**value, _FURTHER: 1}
         return
     item = next(iter(value.values()), 1)
     if most is not None and most < _MAX_ITEMS:
         yield "maxProperties", value | {f"{_FURTHER}{number}": item for number in range(most + 1 - len(value))}
-    if fewest > len(part.get("required", ())):
-        yield "minProperties", dict(list(value.items())[: fewest - 1])
     if isinstance(names, dict) and not jsonschema_rs.validator_for(names).is_valid(_ODD_NAME):
         yield "propertyNames", {**value, _ODD_NAME: item}
 
@@ -306,6 +307,8 @@ def _of_syntax(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]
         yield from (("pattern-start", other) for other in starts if not matching.is_valid(other))
         ends = (f"{value}!", f"{value} !")
         yield from (("pattern-end", other) for other in ends if not matching.is_valid(other))
+        if value.startswith(_SECURE) and not matching.is_valid(plain := _PLAIN + value.removeprefix(_SECURE)):
+            yield "pattern-scheme", plain
     yield from (("format", other) for other in others if breaks_format([part], other))
 
 

@@ -1,4 +1,5 @@
-"""Faults of targets that state another word than the reference: AUTH-5, BODY-9, CONF-3, TEN-3, HO-6, IDEM-2, IDEM-4."""
+"""Faults of targets that state another word than the reference: AUTH-5, BODY-4,
+BODY-9, CONF-3, TEN-3, HO-6, IDEM-2, IDEM-4."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from conformance.reference.tables import objects
 from conformance.reference.variants.order import holder_in_any_case
 
 _DELIVERIES, _SEARCH, _PATCH = "listInstallationWebhookDeliveries", "searchPublicProducts", "updateInstallationWebhook"
-_CHECKOUT = "checkoutPublicCart"
+_CHECKOUT, _CREATE = "checkoutPublicCart", "createInstallationWebhook"
 _CONSUME, _CANCEL = "consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser"
 
 
@@ -153,6 +154,33 @@ def open_within(policy: Policy) -> Policy:
 )
 def patch_is_open(policy: Policy) -> Policy:
     return with_schema(policy, _PATCH, _open(policy.reading.schemas[_PATCH]))
+
+
+@fault(
+    "X160",
+    requirement="BODY-4",
+    title="an update without any member is accepted, though its schema wants one",
+    operations=(_PATCH,),
+    source="a model of which each member is optional: minProperties of its document was never written as code",
+    seeded_in="V590",
+)
+def update_of_nothing(policy: Policy) -> Policy:
+    schema = {name: part for name, part in policy.reading.schemas[_PATCH].items() if name != "minProperties"}
+    return with_schema(policy, _PATCH, schema)
+
+
+@fault(
+    "X161",
+    requirement="BODY-4",
+    title="a new endpoint has a URL of http, though its pattern wants https",
+    operations=(_CREATE,),
+    source="a rule of an earlier version, ^https?://, in one of two handlers; CWE-319",
+    seeded_in="V590",
+)
+def endpoint_of_plain_http(policy: Policy) -> Policy:
+    schema = policy.reading.schemas[_CREATE]
+    url = {**schema["properties"]["url"], "pattern": "^https?://[^/]"}
+    return with_schema(policy, _CREATE, {**schema, "properties": {**schema["properties"], "url": url}})
 
 
 @fault(

@@ -349,3 +349,27 @@ def id_of_the_path(policy: Policy) -> Policy:
             raise Refusal("invalid", "The id of the body is not that of the path.")
 
     return before_work(policy, look, "updateInstallationWebhook")
+
+
+@variant(
+    "V590",
+    requirement="BODY-4",
+    title="the URL of an endpoint is one of https, and an update names at least one member",
+    profile={
+        "search": {"unknown_parameter": "refused"},
+        "bodies": {"unknown_members": "refused"},
+        "schemas": {
+            "names": {
+                "PublicWebhookCreateRequest": "NarrowWebhookCreateRequest",
+                "PublicWebhookUpdateRequest": "NarrowWebhookUpdateRequest",
+            }
+        },
+    },
+)
+def narrow_endpoints(policy: Policy) -> Policy:
+    policy = known_members_only(policy)
+    for operation, least in (("createInstallationWebhook", {}), ("updateInstallationWebhook", {"minProperties": 1})):
+        schema = policy.reading.schemas[operation]
+        url = {**schema["properties"]["url"], "pattern": "^https://[^/]"}
+        policy = with_schema(policy, operation, {**schema, **least, "properties": {**schema["properties"], "url": url}})
+    return policy

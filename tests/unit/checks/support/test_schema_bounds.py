@@ -83,6 +83,32 @@ def test_a_pattern_holds_from_the_start_of_the_text() -> None:
     assert start("https?://", "https://a.example") == start("[a-z]{2}$", "ab") == []
 
 
+@pytest.mark.parametrize("closed", [{}, {"additionalProperties": False}], ids=["open", "closed"])
+@pytest.mark.parametrize(("required", "expected"), [([], [{}]), (["url"], [])])
+def test_a_body_of_too_few_members_is_sent(
+    closed: dict[str, Any], required: list[str], expected: list[dict[str, Any]]
+) -> None:
+    """Also where the schema takes no further member; not where a required member would be missing as well."""
+    schema = {"minProperties": 1, "required": required, "properties": {"url": {}}, **closed}
+    few = [one.body for one in values_beyond_bounds({"url": "x"}, schema, (), ()) if one.bound == "minProperties"]
+    assert few == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "expected"),
+    [
+        ("^https://", "https://a.example/b", ["http://a.example/b"]),
+        ("^https?://", "https://a.example/b", []),
+        ("^http", "https://a.example/b", []),
+        ("^ht[^x]*$", "http://a.example/b", []),
+    ],
+)
+def test_a_pattern_that_wants_https_is_sent_http(pattern: str, value: str, expected: list[str]) -> None:
+    schema = {"properties": {"url": {"pattern": pattern}}}
+    found = values_beyond_bounds({"url": value}, schema, (), ())
+    assert [one.body["url"] for one in found if one.bound == "pattern-scheme"] == expected
+
+
 @pytest.mark.parametrize(
     ("values", "value", "has_other_case"),
     [
