@@ -92,19 +92,27 @@ async def a_broken_escape_in_a_session_breaks_nothing(case: Case) -> None:
 
 
 def _query_texts(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, tuple[str, ...]]]:
-    """Query parameters, each with its raw values: the declared ones, or an unknown one."""
+    """Query parameters, each with its raw values: the declared ones and that of a stated cursor, or an unknown one."""
     short = ("%00", "%ff%zz")
     if not operation.query_parameters:
         return {"unknown": ("xConformanceProbe", tuple(every_nth(short, profile, operation)))}
-    return {p.name: (p.name, ladder.BROKEN_ESCAPES if p.name == "q" else short) for p in operation.query_parameters}
+    texts = {p.name: (p.name, ladder.BROKEN_ESCAPES if p.name == "q" else short) for p in operation.query_parameters}
+    cursor = profile.search.cursor_parameter
+    return {**texts, "cursor": (cursor, ladder.CURSORS)} if cursor else texts
 
 
 @check("STA-1", cases=_query_texts)
 async def a_broken_escape_in_a_query_breaks_nothing(case: Case, parameter: tuple[str, tuple[str, ...]]) -> None:
-    """Query parameters with NUL, malformed escapes or invalid UTF-8 are ignored or refused."""
+    """Query parameters with NUL, malformed escapes or invalid UTF-8 are ignored or refused; so are unknown cursors.
+
+    A cursor may need to stand in place of page, or beside it.
+    """
     request = await case.arrange()
     name, values = parameter
-    await _expect_survival(case, [(f"{name}={raw}", request.with_raw_query(name, raw)) for raw in values])
+    steps = [(f"{name}={raw}", request.with_raw_query(name, raw)) for raw in values]
+    if name == case.profile.search.cursor_parameter:
+        steps += [(f"{text}, without page", changed.without_query("page")) for text, changed in steps]
+    await _expect_survival(case, steps)
 
 
 @check("SRCH-3", cases={"page": "page", "pageSize": "pageSize"})

@@ -1,7 +1,8 @@
-"""Faults of cursors, in targets whose profile states them: SRCH-9."""
+"""Faults of cursors, in targets whose profile states them: SRCH-9, STA-1."""
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
@@ -99,3 +100,31 @@ def order_forgotten(policy: Policy) -> Policy:
 @_off("F455", "V367", "a page by cursor repeats the last item of the page before", ">= for > after the last key")
 def item_repeated(policy: Policy) -> Policy:
     return _move_by(policy, -1)
+
+
+@fault(
+    "X162",
+    requirement="STA-1",
+    title="a cursor of another content than the target's own ends in 500",
+    operations=(_OPERATION,),
+    source="a cursor that is decoded within a try, and used outside of it",
+    seeded_in="V366",
+)
+def foreign_cursor_breaks(policy: Policy) -> Policy:
+    def change(cursors: Cursors) -> Cursors:
+        def read(call: Call, cursor: str) -> int | None:
+            position = cursors.read(call, cursor)
+            if position is None and _is_base64(cursor):
+                raise ValueError("a cursor without a position")
+            return position
+
+        return evolve(cursors, read=read)
+
+    return _with_cursors(policy, change)
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        return bool(b64decode(text, validate=True))
+    except ValueError:
+        return False
