@@ -15,7 +15,7 @@ from conformance.checks.support.last_pages import REFUSALS, expect_no_last_page_
 from conformance.checks.support.page_sizes import expect_size_kept, parameters_beside_a_size
 from conformance.checks.support.registry import check
 from conformance.checks.support.search_filters import expect_refused_otherwise, resembling_values
-from conformance.checks.support.search_lists import LISTS, is_accepted_in_a_pair
+from conformance.checks.support.search_lists import LISTS, is_accepted_in_a_pair, unlisted_code
 from conformance.checks.support.search_pages import (
     first_page,
     full_size,
@@ -350,7 +350,7 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     others = (listed.replace("-", "_"), re.split("[-_]", listed)[0]) if name == "locale" else ()
     several = (f"{listed},x",) if name == "sort" else ()  # a listed sort with another one behind it
     # a table that is an object of JavaScript has a member "constructor"
-    for value in (f"{listed}x", listed[:-1], "constructor", *several, *others):
+    for value in (f"{listed}x", listed[:-1], unlisted_code(name, values), "constructor", *several, *others):
         if value and value.casefold() not in {known.casefold() for known in values}:
             text = f"{name}={value}"
             changed = request.with_query(**{name: value})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from conformance.checks.support.case import Case
@@ -14,6 +15,27 @@ LISTS: Final = {"sort": "sorts", "locale": "locales", "market": "markets"}
 """A parameter of the search, and the fact that lists its values."""
 _OTHERS: Final = {"locale": "market", "market": "locale"}
 _MOST_PAIRS: Final = 12
+_CODE: Final = re.compile("[A-Za-z]{2}(?:[-_][A-Za-z]{2})?")
+_CODES: Final = (("pt", "br"), ("ja", "jp"), ("it", "it"), ("nl", "nl"), ("sv", "se"))
+"""Languages with a country each."""
+
+
+def unlisted_code(name: str, values: Iterable[str]) -> str:
+    """A locale or market in the form of the first listed one; empty where that has another form.
+
+    It has no part in common with any listed one: a range of languages may match a locale (RFC 4647, section 3.3).
+    """
+    first, *others = values
+    if name not in _OTHERS or not _CODE.fullmatch(first):
+        return ""
+    known = {part for value in (first, *others) for part in re.split("[-_]", value.casefold())}
+    parts, separator = re.split("[-_]", first), first[2:3]
+    for codes in _CODES:
+        if not known & set(codes):
+            of_name = codes if separator else codes[:1] if name == "locale" else codes[1:]
+            pairs = zip(parts, of_name, strict=True)
+            return separator.join(code.upper() if part.isupper() else code for part, code in pairs)
+    return ""
 
 
 async def is_accepted_in_a_pair(case: Case, request: Request, name: str, refused: Answer) -> bool:

@@ -156,6 +156,13 @@ def locale_by_prefix(policy: Policy) -> Policy:
     return with_search(policy, locales=(*policy.search.locales, *cut))
 
 
+@_off(
+    "X163", "SRCH-8", "a locale of the usual form is accepted, listed or not", "a rule of the form in place of a list"
+)
+def locale_by_form(policy: Policy) -> Policy:
+    return with_search(policy, locales=_EveryCode(policy.search.locales))
+
+
 @_off("F316", "SRCH-8", "one of the stated sorts refused", "a list of values that is kept in two places")
 def sort_missing(policy: Policy) -> Policy:
     return with_search(policy, sorts=policy.search.sorts[:-1])
@@ -177,6 +184,15 @@ class _EveryText(tuple[str, ...]):
 
     def __contains__(self, _value: object) -> bool:
         return True
+
+
+class _EveryCode(_EveryText):
+    """A list of values that holds every code of a language and a country."""
+
+    __slots__ = ()
+
+    def __contains__(self, value: object) -> bool:
+        return re.fullmatch("[a-z]{2}-[A-Z]{2}", str(value)) is not None
 
 
 @_off("F318", "SRCH-9", "the last item of a page of four and more lost", "a page is read with one item too few")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,6 +18,7 @@ from conformance.checks.check_search_values import (
     an_unusual_value_is_treated_as_stated,
 )
 from conformance.checks.support.search_filters import resembling_values
+from conformance.checks.support.search_lists import unlisted_code
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Search
 from conformance.profile.resources import Fixture, OperationFacts
@@ -270,5 +272,41 @@ def test_an_ignored_value_is_compared_with_those_that_are_accepted(
 
     law = partial(an_unlisted_value_is_treated_as_stated, fact="locales")
     search = Search(**STATED, **{**LISTED, "locales": ("en", "de-DE", "fr-FR")}, unlisted="ignored")
+    result, _ = judged(script, law, SEARCH, search=search)
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "code"),
+    [
+        ("locale", ("en-US", "de-DE"), "pt-BR"),
+        ("locale", ("en_GB", "pt_PT"), "ja_JP"),
+        ("locale", ("en-us",), "pt-br"),
+        ("locale", ("en", "pt", "fr"), "ja"),
+        ("locale", ("pt", "ja", "it", "nl", "sv"), ""),
+        ("locale", ("zh-Hant-TW",), ""),
+        ("market", ("US", "BR"), "JP"),
+        ("market", ("us",), "br"),
+        ("market", ("europe",), ""),
+        ("sort", ("id",), ""),
+    ],
+)
+def test_an_unlisted_code_has_the_form_of_the_listed_ones(name: str, values: tuple[str, ...], code: str) -> None:
+    """It shares neither language nor country with them: these may be matched by a range."""
+    assert unlisted_code(name, values) == code
+
+
+@pytest.mark.parametrize(
+    ("accepts", "outcome"), [("^(en|de-DE)$", Outcome.PASSED), ("^[a-z]{2}$|^de-DE$", Outcome.FAILED)]
+)
+def test_a_form_is_no_list(judged: Any, answer: Any, accepts: str, outcome: Outcome) -> None:
+    """A service that looks at the form of a locale alone is found, where others are refused, as stated."""
+
+    def script(arrived: Any) -> bytes:
+        is_good = re.search(accepts, asked(arrived)["locale"])
+        return bytes(answer(200, {"data": ITEMS}) if is_good else answer(400, {"code": "c"}))
+
+    law = partial(an_unlisted_value_is_treated_as_stated, fact="locales")
+    search = Search(**STATED, **{**LISTED, "locales": ("en", "de-DE")}, unlisted="refused")
     result, _ = judged(script, law, SEARCH, search=search)
     assert result.outcome is outcome, result
