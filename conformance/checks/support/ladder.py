@@ -18,7 +18,7 @@ URL_LENGTHS: Final = (100, 1_000, 4_000)
 BROKEN_ESCAPES: Final = ("%00", "%zz", "%", "%ff", "%c0%af")
 """NUL, malformed escapes, and invalid UTF-8."""
 CURSORS: Final = ("x", "AAAA", "e30%3D", "-1", "9" * 40, "%00", "%ff%zz")
-"""Cursors that nobody issued: not base64, base64 of NUL and of an empty JSON object, numbers, and broken escapes."""
+"""Invalid cursors: no base64, base64 of NUL and of an empty JSON object, numbers, and broken escapes."""
 _BOUNDS: Final = (2**31, 2**63, 10**40)
 _MAX_MEMBERS: Final = 3
 

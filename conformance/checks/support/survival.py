@@ -13,14 +13,14 @@ LONG_URL: Final = 2_000
 """A longer URL may be refused for its length by a component in front of the service."""
 LARGE_BODY: Final = 8_000
 """Bytes: so may a larger body."""
-_OVERSIZE = (413, 414, 431)
+OVERSIZE: Final = (413, 414, 431)
 
 
 def expect_survival(case: Case, description: str, answer: Answer, *, oversize: bool) -> None:
     """Violated by a 5xx or a missing answer; STA-1 judges other undeclared statuses."""
     if answer.status is None and oversize and "within" not in answer.trouble:
         case.note(f"{description}: the connection was closed")
-    elif answer.status in _OVERSIZE and oversize:
+    elif answer.status in OVERSIZE and oversize:
         case.note(f"{description} is answered {answer.status}")
     elif answer.status is None or answer.status >= 500:
         raise case.violation(f"{description} broke the answer", answer, expected="a declared status")

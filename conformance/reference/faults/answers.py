@@ -6,8 +6,8 @@ import json
 import math
 import re
 
-from conformance.reference.call import Answer, Call, Refusal, Reply
-from conformance.reference.policy import Policy, evolve, with_shape, with_status, with_wire
+from conformance.reference.call import Answer, Call, JsonObject, JsonValue, Refusal, Reply
+from conformance.reference.policy import Policy, Schema, evolve, with_reading, with_shape, with_status, with_wire
 from conformance.reference.registry import fault
 
 _PLAIN = (("content-type", "text/plain; charset=utf-8"),)
@@ -178,6 +178,34 @@ def plain_404_on_one(policy: Policy) -> Policy:
 @fault("F024", requirement="STA-1", title="validation answers 422")
 def validation_is_422(policy: Policy) -> Policy:
     return with_status(with_status(policy, "invalid", 422), "invalid_query", 422)
+
+
+@fault(
+    "X164",
+    requirement="STA-1",
+    title="but at the token endpoint, a body that breaks its schema is answered 422",
+    source="FastAPI, Rails and Laravel answer 422 to what they could parse",
+    seeded_in="D21",
+)
+def invalid_is_422(policy: Policy) -> Policy:
+    def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+        try:
+            return policy.reading.validate(call, schema, value)
+        except Refusal as refusal:
+            is_token = call.operation == "exchangeOAuthToken"
+            raise Refusal("invalid" if is_token else "unprocessable", refusal.message) from None
+
+    return with_status(with_reading(policy, validate=validate), "unprocessable", 422)
+
+
+@fault(
+    "X165",
+    requirement="STA-1",
+    title="a body that is nested too deeply is answered 422",
+    source="a limit of a validator behind the parser, with the status of the validator",
+)
+def nested_is_422(policy: Policy) -> Policy:
+    return with_status(policy, "too_deep", 422)
 
 
 @fault("F025", requirement="STA-1", title="application/json;charset=utf-8 answers 415")

@@ -18,6 +18,7 @@ from conformance.checks.check_body_rules import (
 )
 from conformance.checks.support.sized_bodies import depth_of
 from conformance.core.outcomes import Outcome
+from conformance.judge.invariants import ERROR_SCHEMA
 from conformance.profile.behavior import Bodies
 from conformance.profile.model import Schemas
 from conformance.profile.resources import Fixture
@@ -34,14 +35,14 @@ TAKES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
-def run(judged: Any, script: Any, law: Any, *, schema: Any = SCHEMA, **bodies: Any) -> Any:
+def run(judged: Any, script: Any, law: Any, *, schema: Any = SCHEMA, error: Any = None, **bodies: Any) -> Any:
     operations = profile("http://127.0.0.1:1").operations
     facts = replace(operations["quotePublicCart"], body={"reason": "late"})
     return judged(
         script,
         law,
         CHECKOUT,
-        schemas=Schemas({CHECKOUT.request_schema: schema}),
+        schemas=Schemas({CHECKOUT.request_schema: schema} | ({ERROR_SCHEMA: error} if error else {})),
         operations={CHECKOUT.id: facts},
         fixtures={"cart": {"open": Fixture("cart", "open", values=({"id": "c1"},), reusable=True)}},
         bodies=Bodies(**bodies),
@@ -153,3 +154,36 @@ def test_a_schema_that_closes_its_bodies_decides_no_depth(
     result, _ = run(judged, script, a_body_ends_at_the_stated_depth, unknown_members="ignored", max_depth=6)
     assert result.outcome is Outcome.INCONCLUSIVE, result
     assert "refuses members" in result.message
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [(400, Outcome.PASSED), (422, Outcome.PASSED), (413, Outcome.FAILED), (404, Outcome.FAILED), (200, Outcome.FAILED)],
+)
+def test_an_undeclared_status_of_a_deep_body_is_another_question(
+    judged: Any, answer: Any, status: int, outcome: Outcome
+) -> None:
+    """In the shape of the target's own errors too, unless it is one that a gateway may answer to what is too large."""
+
+    def script(arrived: Any) -> bytes:
+        is_deep = _depth(json.loads(arrived.body)) > 6
+        return bytes(answer(status if is_deep else 200, {"error": "deep", "data": {}}))
+
+    error = {"type": "object", "required": ["error"]}
+    names = {"unknown_members": "ignored", "max_depth": 6}
+    result, _ = run(judged, script, a_body_ends_at_the_stated_depth, error=error, **names)
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"), [(400, Outcome.PASSED), (422, Outcome.PASSED), (409, Outcome.FAILED), (200, Outcome.FAILED)]
+)
+def test_an_undeclared_status_of_an_unknown_member_is_another_question(
+    judged: Any, answer: Any, status: int, outcome: Outcome
+) -> None:
+    def script(arrived: Any) -> bytes:
+        is_known = json.loads(arrived.body).keys() <= {"reason", "state"}
+        return bytes(answer(200 if is_known else status, {"error": "unknown", "data": {}}))
+
+    result, _ = run(judged, script, an_unknown_member_is_treated_as_stated, unknown_members="refused")
+    assert result.outcome is outcome, result
