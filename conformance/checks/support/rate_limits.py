@@ -107,13 +107,24 @@ def expect_counted(case: Case, burst: Burst) -> None:
         return
     message = f"a cache answered {burst.cached} of {burst.request_count} requests in place of the target"
     case.require_applicable(burst.cached <= burst.request_count // 2, message)
-    per, results = case.profile.rate_limit.per, case.runtime.memory.get(MEMORY)
-    if per not in BY_CALLER or case.operation.auth == "api_key":
+    results = case.runtime.memory.get(MEMORY)
+    if _is_counted(case):
         return
     outcomes = results if isinstance(results, Mapping) else {}
     keyless = [outcome for name, outcome in outcomes.items() if case.contract.operations[name].auth != "api_key"]
-    has_limits = any(isinstance(o, Provocation) and o.limited_answer is not None for o in keyless)
-    case.require_applicable(has_limits, f"the limit is counted by {per}, and the operation takes no key")
+    has_limits = any(isinstance(outcome, Provocation) and _is_limited_alone(outcome) for outcome in keyless)
+    message = f"the limit is counted by {case.profile.rate_limit.per}, and the operation takes no key"
+    case.require_applicable(has_limits, message)
+
+
+def _is_counted(case: Case) -> bool:
+    return case.profile.rate_limit.per not in BY_CALLER or case.operation.auth == "api_key"
+
+
+def _is_limited_alone(provocation: Provocation) -> bool:
+    """Whether a call was limited that is no duplicate of one in progress: without a limit, that may be answered 429."""
+    limited_answer = provocation.limited_answer
+    return limited_answer is not None and (limited_answer.request.key is None or provocation.spare is not None)
 
 
 def _no_limit_failure(case: Case, burst: Burst) -> Failure:
@@ -315,7 +326,10 @@ async def _overrun(prep: Preparation, _: Provocation | None, *, bursts: asyncio.
         if answer is None or answer.status == 429:
             return replace(provocation, spare=answer)
     assert provocation is not None
-    return provocation
+    if prep.request.key is None or _is_counted(prep.case):
+        return provocation
+    # a 429 to a duplicate of a call in progress shows no limit, and the operation need not have one
+    return replace(provocation, burst=replace(provocation.burst, limited_answer=None), limited_answer=None)
 
 
 def _with_window(provocation: Provocation, burst: Burst) -> Provocation:

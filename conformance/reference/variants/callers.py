@@ -27,6 +27,8 @@ _CACHED = (
     "getPublicRuntimeConfig",
 )
 _LAG_S = 0.4
+_WORK_S = 0.02
+"""The time for which a call is in progress."""
 _CACHED_S = 20.0
 
 
@@ -38,6 +40,28 @@ def limited_keys(policy: Policy) -> Policy:
         return admit(call) if call.policy.access[call.operation] == "key" else None
 
     return with_limits(policy, admit=admit_key)
+
+
+@variant(
+    "V591",
+    requirement="RATE-5",
+    title="of calls without a key, duplicates of one in progress are limited alone, while a limit is set",
+)
+def duplicates_told_to_wait(policy: Policy) -> Policy:
+    """Under load alone: another time it waits for the first one."""
+    arrivals: dict[str, float] = {}
+    default = (policy.limits.limit, policy.limits.window_s)
+
+    def admit(call: Call) -> float | None:
+        key, now = call.request.header(b"idempotency-key"), time.monotonic()
+        if call.policy.access[call.operation] == "key":
+            return policy.limits.admit(call)
+        if key is None or call.limiter.limit(default) == default:
+            return None
+        first = arrivals.setdefault(key, now)
+        return _WORK_S if first < now < first + _WORK_S else None
+
+    return with_limits(policy, admit=admit)
 
 
 @variant("V515", requirement="HO-4", title="a ticket ends where it is presented to another session")

@@ -281,6 +281,19 @@ def test_where_one_call_without_a_key_is_limited_all_are(*, is_limited: bool) ->
             expect_counted(case, burst)
 
 
+@pytest.mark.parametrize("is_limited_alone", [True, False])
+def test_a_duplicate_that_is_told_to_wait_shows_no_limit(*, is_limited_alone: bool) -> None:
+    """Of calls under one key, all but the first may be answered 429; a call under another key shows a limit."""
+    limited = replace(_answered(429), request=Request(OPERATIONS["exchangeOAuthToken"], key="k1"))
+    token = Provocation(_burst(is_limited=True), limited, spare=limited if is_limited_alone else None)
+    case = _limited_case("key", "searchPublicProducts", {"exchangeOAuthToken": token})
+    if is_limited_alone:
+        expect_counted(case, _burst(is_limited=False))
+    else:
+        with pytest.raises(Inapplicable):
+            expect_counted(case, _burst(is_limited=False))
+
+
 def _limited_case(per: Any, operation: str, outcomes: dict[str, Provocation]) -> Case:
     profile = SimpleNamespace(rate_limit=RateLimit(provoke=True, limit=5, window_s=1, per=per))
     runtime: Any = SimpleNamespace(settings=SimpleNamespace(profile=profile, contract=CONTRACT), memory={})
