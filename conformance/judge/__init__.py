@@ -1,3 +1,5 @@
 """Judgement, as pure functions: exchanges -> findings, journal -> Run (design, The way of the data)."""
 
-__all__ = ["assemble", "coverage", "invariant_results", "invariants", "laws", "scope", "validators", "verdict"]
+__all__ = [
+    "assemble", "coverage", "invariant_results", "invariants", "laws", "public_calls", "scope", "validators", "verdict",
+]  # fmt: skip

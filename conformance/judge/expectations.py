@@ -18,6 +18,7 @@ _BY_REQUIREMENT: Final[Mapping[str, str]] = {
     "ERR-2": "an answer that repeats no secret and reveals nothing internal",
     "RATE-2": "seconds or an HTTP date (RFC 9110 section 10.2.3), if there is a Retry-After",
     "ANS-1": "in every answer a value that no other answer had",
+    "PUB-1": "an answer without 401",
     "ANS-2": "no member that {schema} does not name",
 }
 _ERROR_SCHEMA: Final = "PublicErrorResponse"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -22,6 +22,8 @@ from conformance.judge.invariants import DISCARDED_CODE, SHAPE_CODE, UNREAD_CODE
 from conformance.profile.exclusions import exclusion_keys
 
 INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2", "ANS-1", "ANS-2")
+IF_VIOLATED = ("PUB-1",)
+"""Requirements that have checks of their own, and a row here only where an answer to any other call violates them."""
 _MAX_EXAMPLES = 5
 _PROVOKE = "rate_limit.provoke"
 _STATED_BY = {"ANS-1": "answers.fresh_headers", "ANS-2": "answers.further_members"}
@@ -150,7 +152,15 @@ def invariant_results(
             if name == "ERR-1" and result.outcome is Outcome.PASSED and operation in drift:
                 result = _warn(result, drift[operation])
             results.append(result)
-    return results
+    return [*results, *_of_other_calls(requirements, evidence)]
+
+
+def _of_other_calls(requirements: Mapping[str, Requirement], evidence: Evidence) -> Iterator[Result]:
+    for name in requirements.keys() & set(IF_VIOLATED):
+        for operation, exchanges in evidence.exchanges.items():
+            if any(finding.requirement == name for exchange in exchanges for finding in exchange.findings):
+                level = requirements[name].level
+                yield _judge(Result(f"invariant::{name}", name, operation, "", Outcome.UNTESTED, level=level), evidence)
 
 
 def _judge(blank: Result, evidence: Evidence) -> Result:

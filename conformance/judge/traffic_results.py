@@ -16,7 +16,7 @@ from conformance.core.model import Exchange, OperationInfo, Requirement, Result
 from conformance.core.observed_traffic import ObservedTraffic, TrafficGap
 from conformance.core.outcomes import JUDGED_OUTCOMES, Outcome
 from conformance.journal.lines import TrafficCounted, TrafficSource
-from conformance.judge.invariant_results import Evidence, invariant_results
+from conformance.judge.invariant_results import IF_VIOLATED, Evidence, invariant_results
 from conformance.judge.laws.results import law_results
 
 _ADVICE: Final = {
@@ -38,8 +38,12 @@ _STATED: Final = (Outcome.UNSTATED, Outcome.INAPPLICABLE)
 def traffic_results(
     requirements: Mapping[str, Requirement], evidence: Evidence, exchanges: Sequence[Exchange], facts: LawFacts | None
 ) -> list[Result]:
-    """One result for each requirement and operation that traffic can decide. `exchanges` have their messages."""
-    invariants = [_with_advice(result) for result in invariant_results(requirements, evidence)]
+    """One result for each requirement and operation that traffic can decide. `exchanges` have their messages.
+
+    A recording may lack Authorization headers: a law judges what a call without one was answered.
+    """
+    found = [result for result in invariant_results(requirements, evidence) if result.requirement not in IF_VIOLATED]
+    invariants = [_with_advice(result) for result in found]
     return [*invariants, *(law_results(exchanges, facts) if facts else ())]
 
 

@@ -15,6 +15,7 @@ from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer, AnswerRef
 from conformance.contract import Contract, Operation
 from conformance.core.outcomes import Level
+from conformance.judge.public_calls import demands_credential
 from conformance.profile.installations import installation_fact
 from conformance.profile.model import Credential, Profile
 from conformance.profile.render import placeholders
@@ -238,8 +239,10 @@ class Case:
         self, message: str, *answers: Answer, expected: str = "", observed: str = "", level: Level | None = None
     ) -> Violation:
         """The exception to raise. Raises Inconclusive where a key was reused after its retention time, or where an
-        answer was cut off and not its status alone is the violation."""
+        answer was cut off and not its status alone is the violation, or a public read was answered 401 (PUB-1)."""
         self._expect_in_time(answers)
+        if demand := next(filter(demands_credential, answers), None):
+            raise Inconclusive(f"{message}: a public operation demands a credential", demand, cause="PUB-1")
         observed_text = observed or (answers[-1].summary if answers else "")
         if not are_other_statuses(observed_text, expected):
             require_whole(*answers)

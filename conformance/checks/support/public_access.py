@@ -7,6 +7,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
+from conformance.checks.support.signals import Violation
 from conformance.client.request import Request
 from conformance.client.response import Answer
 
@@ -41,7 +42,6 @@ async def accepts_without_credential(case: Case, request: Request, addition: str
 async def _without_credential(case: Case, request: Request, purpose: str) -> Answer:
     answer = await case.send(request.with_authorization(), purpose)
     if answer.status in (401, 403):
-        raise case.violation(
-            f"a public operation was answered {answer.status} without Authorization", answer, expected="200"
-        )
+        message = f"a public operation was answered {answer.status} without Authorization"
+        raise Violation(message, answer, expected="200", observed=answer.summary)
     return answer

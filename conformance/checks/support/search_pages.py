@@ -11,6 +11,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core.strict_json import whole_number
+from conformance.judge.public_calls import demands_credential
 from conformance.profile.behavior import Search
 from conformance.profile.model import Profile
 
@@ -146,7 +147,12 @@ async def read_by_cursors(case: Case, request: Request, first: Answer, size: int
 
 
 async def read_page(case: Case, request: Request, page: int, size: int) -> Answer:
-    return await case.send(request.with_query(page=str(page), pageSize=str(size)), f"page {page}, pageSize {size}")
+    """One page, or a refusal. Inconclusive where it demands a credential: that is not the end of the result."""
+    query = {"page": str(page), "pageSize": str(size)}
+    answer = await case.send(request.with_query(**query), f"page {page}, pageSize {size}")
+    if demands_credential(answer):
+        raise Inconclusive(f"page {page} of pageSize {size} was answered {answer.summary}", answer, cause="PUB-1")
+    return answer
 
 
 async def is_page_of_result(case: Case, request: Request, page: int) -> bool:

@@ -109,3 +109,47 @@ def further_pages_need_a_key(policy: Policy) -> Policy:
         return products
 
     return with_handler(policy, "listPublicMerchantProducts", handler)
+
+
+@fault(
+    "X166",
+    requirement="PUB-1",
+    title="search demands a key from the third page on",
+    operations=_SEARCH,
+    source="a gateway that lets anonymous readers see the beginning of a list alone",
+)
+def later_pages_need_a_key(policy: Policy) -> Policy:
+    def handler(original: Handler) -> Handler:
+        def search(call: Call, db: Connection) -> Answer:
+            page = call.request.parameters().get("page", "")
+            if page.isdecimal() and int(page) > 2 and not call.request.header_values(b"authorization"):
+                raise Refusal("no_credential", "An API key is required.")
+            return original(call, db)
+
+        return search
+
+    return with_handler(policy, "searchPublicProducts", handler)
+
+
+@fault(
+    "X167",
+    requirement="PUB-1",
+    title="an unknown store is answered 401, as to who might see it with a key",
+    operations=("listPublicMerchantCategories", "listPublicMerchantProducts"),
+    source="a filter that asks for a login wherever anonymous readers find nothing",
+)
+def unknown_store_needs_a_key(policy: Policy) -> Policy:
+    def handler(original: Handler) -> Handler:
+        def read(call: Call, db: Connection) -> Answer:
+            try:
+                return original(call, db)
+            except Refusal as refusal:
+                if refusal.kind != "unknown_merchant" or call.request.header_values(b"authorization"):
+                    raise
+                raise Refusal("no_credential", "An API key is required.") from None
+
+        return read
+
+    for operation in ("listPublicMerchantCategories", "listPublicMerchantProducts"):
+        policy = with_handler(policy, operation, handler)
+    return policy
