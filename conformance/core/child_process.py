@@ -10,6 +10,8 @@ from conformance.core.package import PACKAGE
 _PROGRAM: Final = """
 import os, signal, sys, threading
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback from the middle of an import
+sys.stdout.reconfigure(encoding="utf-8")  # which its parent reads, whatever encoding the terminal has
+sys.stderr.reconfigure(encoding="utf-8")
 parent = os.dup(0)
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 def end_with_parent():

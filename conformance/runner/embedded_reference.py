@@ -88,7 +88,7 @@ def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=error_file,  # a pipe would fill up with the tracebacks of a fault: it is not read during a run
-            text=True,
+            encoding="utf-8",
             start_new_session=True,
         )
         try:

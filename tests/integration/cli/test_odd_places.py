@@ -44,6 +44,25 @@ def test_a_folder_whose_name_controls_the_terminal(desk: Desk) -> None:
     assert "\x1b" not in done.text + again.text + plain.text
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "ascii:strict", "utf-16", "cp037"])
+def test_a_terminal_of_another_encoding(tmp_path: Path, encoding: str) -> None:
+    """The output is in that encoding; a character that it lacks is a question mark."""
+    desk = Desk(tmp_path, shared_reference(), {"PYTHONIOENCODING": encoding})
+    codec = encoding.partition(":")[0]
+    process = desk.started(
+        ["-m", "conformance", "demo", "-k", "check_not_found", "--report-dir", "out"], encoding=codec
+    )
+    done = desk.finished(process)
+    assert done.code == 3, done.text
+    assert "INCOMPLETE: 11 of 20 operations" in done.out
+    (tmp_path / "b.toml").write_text('name = "b"\nbase_url = "http://127.0.0.1:9"\n[authorization]\nformat = "{key}"\n')
+    (tmp_path / "c.toml").write_text('name = "c"\nbase_url = "http://127.0.0.1:9"\n[authorization]\nformat = "{key}"\n')
+    several = ["-m", "conformance", "run", "--profile", "b.toml", "--profile", "c.toml", "--report-dir", "two"]
+    done = desk.finished(desk.started(several, encoding=codec))
+    assert done.code == 4, done.text
+    assert "cannot connect: Connection refused" in done.out
+
+
 @pytest.mark.parametrize("columns", ["0", "1", "none"])
 def test_a_terminal_of_no_width_still_shows_the_verdict(tmp_path: Path, columns: str) -> None:
     """Serial consoles and some pipelines say that they have 0 columns."""
