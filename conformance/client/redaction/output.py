@@ -30,8 +30,7 @@ class RedactedOutput(io.TextIOWrapper):
     def write(self, text: str) -> int:
         if not isinstance(text, str):  # by which libraries recognise a stream of text
             raise TypeError("write() argument must be str")
-        if (output := _OUTPUT.get()) is not None:
-            output.append(self, text)
+        if (output := _OUTPUT.get()) is not None and output.append(self, text):
             return len(text)
         with self._lock:
             self._line += text
@@ -40,7 +39,7 @@ class RedactedOutput(io.TextIOWrapper):
         return len(text)
 
     def flush(self) -> None:
-        if _OUTPUT.get() is not None:
+        if (output := _OUTPUT.get()) is not None and not output.is_complete:
             return
         with self._lock:
             self._write_line()
@@ -63,17 +62,23 @@ class DeferredOutput:
     def __init__(self) -> None:
         self._texts: list[tuple[RedactedOutput, str]] = []
         self._length = 0
+        self.is_complete = False
+        """Whether the function has ended; a thread or task that it has started may print later."""
 
-    def append(self, stream: RedactedOutput, text: str) -> None:
-        """Defers a text; beyond a bound it is discarded."""
+    def append(self, stream: RedactedOutput, text: str) -> bool:
+        """Defers a text; beyond a bound it is discarded. False: the function has ended, and nothing is deferred."""
+        if self.is_complete:
+            return False
         self._length += len(text)
         if self._length <= _MAX_OUTPUT:
             self._texts.append((stream, text))
+        return True
 
     def write(self, results: Iterable[str]) -> None:
         """Writes it without known secrets, and without these results of the function, which may be secrets."""
         from conformance.client.redaction.secrets import Secrets
 
+        self.is_complete = True
         if not self._texts:
             return
         secrets = Secrets()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import io
 import sys
 
@@ -87,3 +88,14 @@ def test_deferred_output_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(5000):
             print("x" * 1000)
     assert 500_000 < len(raw.getvalue()) < 2_000_000
+
+
+def test_what_a_function_has_started_may_print_later(secrets: Secrets, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread in the context of a function that has ended: nothing of it is lost, and secrets are redacted."""
+    assert secrets.longest
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", RedactedOutput(io.TextIOWrapper(raw, "utf-8")))
+    with defer_output(tuple):
+        context = contextvars.copy_context()
+    context.run(print, "later", KEY, flush=True)
+    assert raw.getvalue().decode() == "later «credential:full»\n"
