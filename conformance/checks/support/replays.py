@@ -102,6 +102,7 @@ def expect_same(case: Case, first: Answer, repeat: Answer) -> None:
         violation = case.violation(f"the replay has another status{note}", first, repeat, expected=first.summary)
     elif not are_alike(case, first, repeat):
         violation = difference(case, "the replay differs from the first answer", first, repeat)
+        violation.message += ", which idempotency.volatile does not name"  # the remedy where it is a time or the like
     else:
         return
     violation.kind = "not replayed"  # how a lost record shows depends on the state of the resource
