@@ -268,7 +268,7 @@ async def both_hosted_operations_answer_one_projection(case: Case) -> None:
         set(answer.data) if isinstance(answer.data, dict) else set() for answer in (consume_answer, cancel_answer)
     ]
     if others := (shapes[0] ^ shapes[1]) - _find_optional_members(case):
-        # without a schema nobody knows which members may be absent, as those of a cart from a cancelled session
+        # only a schema says which members are optional, such as the cart of a session that was cancelled
         has_schema = case.operation.response_schema in case.profile.schemas.by_name
         observed = ", ".join(sorted(others))
         raise case.violation(

@@ -1,5 +1,6 @@
 """Judgement, as pure functions: exchanges -> findings, journal -> Run (design, The way of the data)."""
 
 __all__ = [
-    "assemble", "coverage", "invariant_results", "invariants", "laws", "public_calls", "scope", "validators", "verdict",
+    "answer_scope", "assemble", "coverage", "invariant_results", "invariants",
+    "laws", "public_calls", "scope", "validators", "verdict",
 ]  # fmt: skip

@@ -15,12 +15,13 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from conformance.client.redaction.header_credentials import AuthorizationForm
-from conformance.client.request import METHOD_OVERRIDES, NO_BODY
+from conformance.client.request import NO_BODY
 from conformance.client.response import GATEWAY, LAST_ATTEMPT, NO_VALUE, Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.model import STATUSES, Finding
 from conformance.core.outcomes import Level
+from conformance.judge.answer_scope import is_out_of_scope
 from conformance.judge.leaks import find_leaks, is_of_url
 from conformance.judge.public_calls import credential_demanded, demands_credential
 from conformance.judge.validators import Validators
@@ -31,17 +32,11 @@ ERROR_SCHEMA: Final = "PublicErrorResponse"
 SHAPE_CODE: Final = "shape"
 """Findings with this code record an error's shape; they judge nothing by themselves (see `invariant_results`)."""
 UNREAD_CODE: Final = "too-long"
+"""Findings with this code mean that the body is too long to be judged; the interface bounds no length."""
 DISCARDED_CODE: Final = "discarded"
 """Of a body that the run had no memory for: nothing is wrong with the answer."""
-"""Findings with this code mean that the body is too long to be judged; the interface bounds no length."""
-_OVERSIZE: Final = 8_000
-_LONG_URL: Final = 2_000
-_OVERSIZE_STATUSES: Final = frozenset({413, 414, 431})
-_LENGTH_STATUSES: Final = (411, 501)
 _JSON_MEDIA: Final = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
-_BROKEN_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _DECIMAL_SECONDS: Final = re.compile(r"[0-9]*\.[0-9]+")
-_LARGE_HEADERS: Final = 4_000
 _MIN_SECRET: Final = 8
 _LONGEST_SHAPE: Final = 2000
 
@@ -79,7 +74,7 @@ class Invariants:
         )
 
     def judge(self, answer: Answer) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
-        if _is_out_of_scope(answer):
+        if is_out_of_scope(answer):
             return (), ()
         judged, findings = [], []
         for requirement, applies, find in self._invariants:
@@ -104,9 +99,7 @@ class Invariants:
 
     def _is_json(self, answer: Answer) -> Findings:
         if answer.is_discarded:
-            message = (
-                "the run had no memory for the whole body: fewer concurrent requests (limits.concurrency) need less"
-            )
+            message = "the run had no memory for the whole body: fewer concurrent requests need less"
             yield Finding("ENV-1", DISCARDED_CODE, message, Level.OBSERVED)
             return
         if answer.truncated:
@@ -333,32 +326,6 @@ def _http_date(value: str) -> bool:
     except (ValueError, TypeError, OverflowError):
         return False
     return True
-
-
-def _is_out_of_scope(answer: Answer) -> bool:
-    """Whether the request went to no declared operation: another method, or a path that a server may read differently.
-
-    An oversize request may be refused by a component in front of the service, in any format, and a body in chunks for
-    its missing length (RFC 9110, section 15.5.12). So may one that is not valid HTTP: a URL with an incomplete escape,
-    or a header with a byte that is not ASCII.
-    """
-    if answer.status == 400 and _is_malformed(answer):
-        return True
-    if answer.status in _LENGTH_STATUSES and any(
-        name.lower() == "transfer-encoding" for name, _ in answer.request.headers
-    ):
-        return True
-    if answer.status == 405 and any(name in METHOD_OVERRIDES for name, _ in answer.request.headers):
-        return True  # it was taken for another method, which is not an operation
-    oversize = len(answer.sent_body) + len(answer.url) > _OVERSIZE or len(answer.url) > _LONG_URL
-    oversize = oversize or sum(len(name) + len(value) for name, value in answer.sent_headers) > _LARGE_HEADERS
-    edge = oversize and answer.status in _OVERSIZE_STATUSES
-    return edge or bool(answer.request.method) or bool(answer.request.raw_path)
-
-
-def _is_malformed(answer: Answer) -> bool:
-    is_ascii = all(value.isascii() for _, value in answer.sent_headers)
-    return not is_ascii or _BROKEN_ESCAPE.search(answer.url) is not None
 
 
 def _has_answer(answer: Answer) -> bool:

@@ -25,7 +25,7 @@ def sent_proof(answer: Answer) -> str:
 def possible_ages(answer: Answer, age_s: float, ended_at: float) -> tuple[float, float]:
     """The least and the greatest age in seconds that the target may have found, by this clock and by the target's Date.
 
-    Without a Date nobody knows the target's clock, which may be some seconds off.
+    Without a Date the target's clock is unknown: it may be some seconds off.
 
     `age_s` is the age of the proof when it was written, `ended_at` the time by this clock after the answer came.
     """
