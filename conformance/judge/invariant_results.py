@@ -22,8 +22,8 @@ from conformance.judge.invariants import DISCARDED_CODE, SHAPE_CODE, UNREAD_CODE
 from conformance.profile.exclusions import exclusion_keys
 
 INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2", "ANS-1", "ANS-2")
-IF_VIOLATED = ("PUB-1",)
-"""Requirements that have checks of their own, and a row here only where an answer to any other call violates them."""
+BESIDE_CHECKS = ("PUB-1",)
+"""Requirements that have checks of their own, and a row here only where the calls of any check were judged by them."""
 _MAX_EXAMPLES = 5
 _PROVOKE = "rate_limit.provoke"
 _STATED_BY = {"ANS-1": "answers.fresh_headers", "ANS-2": "answers.further_members"}
@@ -156,11 +156,12 @@ def invariant_results(
 
 
 def _of_other_calls(requirements: Mapping[str, Requirement], evidence: Evidence) -> Iterator[Result]:
-    for name in requirements.keys() & set(IF_VIOLATED):
-        for operation, exchanges in evidence.exchanges.items():
-            if any(finding.requirement == name for exchange in exchanges for finding in exchange.findings):
-                level = requirements[name].level
-                yield _judge(Result(f"invariant::{name}", name, operation, "", Outcome.UNTESTED, level=level), evidence)
+    for name in BESIDE_CHECKS:
+        if requirement := requirements.get(name):
+            for operation in requirement.operations:
+                if evidence.judged_counts.get((operation, name)):
+                    blank = Result(f"invariant::{name}", name, operation, "", Outcome.UNTESTED, level=requirement.level)
+                    yield _judge(blank, evidence)
 
 
 def _judge(blank: Result, evidence: Evidence) -> Result:

@@ -23,7 +23,7 @@ from conformance.core.model import STATUSES, Finding
 from conformance.core.outcomes import Level
 from conformance.judge.answer_scope import is_out_of_scope
 from conformance.judge.leaks import find_leaks, is_of_url
-from conformance.judge.public_calls import credential_demanded, demands_credential
+from conformance.judge.public_calls import credential_demanded, is_public_read
 from conformance.judge.validators import Validators
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
@@ -70,7 +70,7 @@ class Invariants:
             ("RATE-2", lambda a: a.status == 429, self._retry_after),
             ("ANS-1", self._has_fresh_headers, self._headers_are_fresh),
             ("ANS-2", lambda a: bool(self._schema_of(a)), self._no_further_member),
-            ("PUB-1", demands_credential, credential_demanded),
+            ("PUB-1", is_public_read, credential_demanded),
         )
 
     def judge(self, answer: Answer) -> tuple[tuple[str, ...], tuple[Finding, ...]]:

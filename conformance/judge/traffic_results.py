@@ -16,7 +16,7 @@ from conformance.core.model import Exchange, OperationInfo, Requirement, Result
 from conformance.core.observed_traffic import ObservedTraffic, TrafficGap
 from conformance.core.outcomes import JUDGED_OUTCOMES, Outcome
 from conformance.journal.lines import TrafficCounted, TrafficSource
-from conformance.judge.invariant_results import IF_VIOLATED, Evidence, invariant_results
+from conformance.judge.invariant_results import BESIDE_CHECKS, Evidence, invariant_results
 from conformance.judge.laws.results import law_results
 
 _ADVICE: Final = {
@@ -42,7 +42,7 @@ def traffic_results(
 
     A recording may lack Authorization headers: a law judges what a call without one was answered.
     """
-    found = [result for result in invariant_results(requirements, evidence) if result.requirement not in IF_VIOLATED]
+    found = [result for result in invariant_results(requirements, evidence) if result.requirement not in BESIDE_CHECKS]
     invariants = [_with_advice(result) for result in found]
     return [*invariants, *(law_results(exchanges, facts) if facts else ())]
 

@@ -197,8 +197,13 @@ def test_an_unknown_store_may_have_an_empty_list(judged: Any, answer: Any, shows
     assert result.outcome is (Outcome.FAILED if shows else Outcome.PASSED), result
 
 
-@pytest.mark.parametrize(("status", "outcome"), [(400, Outcome.PASSED), (404, Outcome.PASSED), (401, Outcome.FAILED)])
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [(400, Outcome.PASSED), (404, Outcome.PASSED), (409, Outcome.FAILED), (401, Outcome.INCONCLUSIVE)],
+)
 def test_slugs_may_have_a_form(judged: Any, answer: Any, status: int, outcome: Outcome) -> None:
+    """A 401 is PUB-1's question."""
+
     def script(arrived: Any) -> bytes:
         own = "/merchants/1001/" in arrived.target
         return bytes(answer(200 if own else status, {"data": []} if own else {"error": "no"}))

@@ -14,7 +14,7 @@ from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.core.model import STATUSES
 from conformance.core.outcomes import Level
-from conformance.judge.invariant_results import IF_VIOLATED, INVARIANTS
+from conformance.judge.invariant_results import BESIDE_CHECKS, INVARIANTS
 from conformance.judge.invariants import Invariants
 from conformance.judge.leaks import find_leaks
 from conformance.judge.validators import Validators
@@ -69,7 +69,7 @@ def judge(
     declared = Schemas(schemas or {}, meta_null)
     profile = Profile("p", "http://t", Authorization("Bearer {key}"), schemas=declared)
     judged, findings = Invariants(profile, Validators(declared)).judge(answer)
-    assert {finding.requirement for finding in findings} <= set(judged) <= {*INVARIANTS, *IF_VIOLATED}
+    assert {finding.requirement for finding in findings} <= set(judged) <= {*INVARIANTS, *BESIDE_CHECKS}
     assert len({f.requirement for f in findings}) == len(findings)
     return {finding.requirement: finding.code for finding in findings if finding.level is not Level.OBSERVED}
 

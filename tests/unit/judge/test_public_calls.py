@@ -54,12 +54,13 @@ def test_what_may_name_a_caller_or_another_route_may_be_answered_401(change: Cal
     assert not demands_credential(answered(change(), 401))
 
 
-def test_there_is_a_row_only_where_an_answer_demands_a_credential() -> None:
-    """Its checks carry the requirement: without a violation the answers to other calls add nothing."""
+def test_there_is_a_row_only_where_a_public_read_was_judged() -> None:
+    """Its checks carry the requirement in a run that has no other call."""
     name, operation = "invariant::PUB-1", SEARCH.operation.id
     plain = assemble(journal([exchange(1, operation=operation)], end=END))
     assert name not in {result.check for result in plain.results}
     finding = Finding("PUB-1", "status:401", "a public operation was answered 401 without Authorization")
-    seen = exchange(1, 401, finding, operation=operation, judged=("PUB-1", "STA-1"))
-    row = by_check(assemble(journal([seen], end=END)), name, operation)
-    assert (row.outcome, row.requirement, row.operation) == (Outcome.FAILED, "PUB-1", operation)
+    for status, findings, outcome in ((200, (), Outcome.PASSED), (401, (finding,), Outcome.FAILED)):
+        seen = exchange(1, status, *findings, operation=operation, judged=("PUB-1", "STA-1"))
+        row = by_check(assemble(journal([seen], end=END)), name, operation)
+        assert (row.outcome, row.requirement) == (outcome, "PUB-1")
