@@ -74,8 +74,9 @@ class Sender:
         since_s: float = 0.0,
         guard: Guard | None = None,
         limit_watch: LimitWatch | None = None,
+        pace: tuple[float, float | None] = (0.0, None),
     ) -> None:
-        """`requests_before`: requests of earlier segments of the run; `since_s`: seconds since the run began."""
+        """`requests_before`: of earlier segments; `since_s`: seconds since the run began; `pace`: see AdaptivePacer."""
         self.limiter = ConcurrencyLimiter(concurrency)
         self.wait_stats = WaitStats()
         self.requests = requests_before
@@ -86,7 +87,7 @@ class Sender:
         self._limits = limits
         self._memory_budget = MemoryBudget()
         self._pacer = Pacer(limits.rate)
-        self.adaptive_pacer = AdaptivePacer()
+        self.adaptive_pacer = AdaptivePacer(pace)
         self._retry_successes: deque[bool] = deque(maxlen=8)
         """For the last requests that met gateway trouble: whether repeating helped."""
         self._gateway_troubles: deque[bool] = deque(maxlen=60)

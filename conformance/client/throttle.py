@@ -228,11 +228,14 @@ class Pacer:
 class AdaptivePacer(Pacer):
     """A rate derived from the answers that a target lets through while most of its answers are 429.
 
-    It then grows with every answer and shrinks with every 429, until it is no longer needed.
+    It then grows with every answer and shrinks with every 429, until it is no longer needed. `bounds`: the rates in
+    requests a second between which it stays, as far as they are known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: tuple[float, float | None] = (0.0, None)) -> None:
         super().__init__(None)
+        least_rate, self._most_rate = bounds
+        self._least_rate = max(_MIN_RATE, least_rate)
         self.slowest_rate: float | None = None
         self._recent: deque[bool] = deque(maxlen=_WINDOW)
         self._limited_since: float | None = None
@@ -248,7 +251,9 @@ class AdaptivePacer(Pacer):
         self._recent.append(limited)
         if self.rate is not None:
             self.rate *= _SLOW_DOWN if limited else _SPEED_UP
-            self.rate = max(self.rate, _MIN_RATE)
+            self.rate = max(self.rate, self._least_rate)
+            if self._most_rate is not None:
+                self.rate = min(self.rate, max(self._most_rate, self._least_rate))
             if self.rate > _MAX_RATE:
                 self.rate = None
         if sum(self._recent) <= _LIMITED_SHARE * len(self._recent) or len(self._recent) < _MIN_ANSWERS:
@@ -259,7 +264,7 @@ class AdaptivePacer(Pacer):
             self._limited_since, self._success_count = now, 0
         self._success_count += not limited
         if (elapsed_s := now - self._limited_since) >= _MEASURE_S:
-            observed_rate = max(_MIN_RATE, self._success_count / elapsed_s)
+            observed_rate = max(self._least_rate, self._success_count / elapsed_s)
             self.rate = observed_rate if self.rate is None else min(self.rate, observed_rate)
             self.slowest_rate = min(self.rate, self.slowest_rate or self.rate)
             self._limited_since = None

@@ -25,12 +25,17 @@ from conformance.core.model import Exchange
 from conformance.journal.lines import FixtureSpent
 from conformance.judge.invariants import Invariants
 from conformance.judge.validators import Validators
+from conformance.profile.behavior import RateLimit
 
 if TYPE_CHECKING:
     from conformance.client.transport import Transport
 
 _ENDINGS: Final = (ConformanceError, Signal, BudgetExhausted, *OBSTACLES)
 """What ends a check, or a run, and is reported with it."""
+_CERTAIN_SHARE: Final = 0.5
+"""The share of a stated limit that a run does not fall below: other clients, as other shards, may use the rest."""
+_SAFE_SHARE: Final = 0.95
+"""The share of a stated limit that a run does not exceed once it was limited: the clocks of both are not the same."""
 
 
 def load_sender() -> None:
@@ -113,4 +118,16 @@ def _make_sender(settings: Settings, transport: Transport, recorder: Recorder) -
         since_s=settings.since_s,
         guard=Guard(profile, settings.secrets),
         limit_watch=LimitWatch(watched_profile, ends_at=ends_at, first_ends_all=settings.fail_fast),
+        pace=bounds_of_pace(profile.rate_limit),
     )
+
+
+def bounds_of_pace(facts: RateLimit) -> tuple[float, float | None]:
+    """The rates between which a run stays that the target limits.
+
+    What is counted for each operation is no bound for all of them together.
+    """
+    in_force = facts.for_the_run if facts.prepare is not None else facts
+    stated_rate = in_force.limit / in_force.window_s if in_force.limit and in_force.window_s else 0.0
+    is_for_all = stated_rate and facts.per in ("key", "installation", "address")
+    return _CERTAIN_SHARE * stated_rate, _SAFE_SHARE * stated_rate if is_for_all else None

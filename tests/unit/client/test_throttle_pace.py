@@ -45,6 +45,19 @@ def test_a_limit_that_is_soon_over_is_no_pace(monkeypatch: pytest.MonkeyPatch) -
     assert follower.rate is None
 
 
+def test_the_pace_stays_within_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few answers there are for a while, it is not slower than the least rate; and never above the greatest."""
+    follower = AdaptivePacer((50.0, 95.0))
+    limited_for(follower, 2.2, monkeypatch, through=11)
+    assert follower.rate == pytest.approx(50)
+    for _ in range(500):
+        follower.note_answer(False)
+    assert follower.rate == 95.0
+    for _ in range(500):
+        follower.note_answer(True)
+    assert follower.rate == 50.0
+
+
 def test_a_target_that_lets_nothing_through_is_still_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     follower = AdaptivePacer()
     limited_for(follower, 5.0, monkeypatch, through=0)
