@@ -199,7 +199,7 @@ def _operations_text(group: Group) -> str:
 
 def _clauses(group: Group) -> str:
     return "".join(
-        f"; {escape(row.id)}, {row.level}, interface section “{escape(row.section)}”" for row in group.clauses
+        f"; {escape(row.id)}, {group.level}, interface section “{escape(row.section)}”" for row in group.clauses
     )
 
 

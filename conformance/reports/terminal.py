@@ -177,7 +177,7 @@ def _heading(number: int, group: Group) -> Line:
 def _failure(number: int, group: Group, run: Run) -> Iterator[Line]:
     yield _heading(number, group)
     for clause in group.clauses:
-        yield Line(f"     clause    {clause.level}; {clause.section}", "dim", hang=15)
+        yield Line(f"     clause    {group.level}; {clause.section}", "dim", hang=15)
     batches = grouping.alike(group.results)
     for batch in batches[:BATCHES]:
         yield from _batch(batch, group)

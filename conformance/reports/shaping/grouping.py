@@ -11,7 +11,7 @@ from datetime import datetime
 
 from conformance.core.messages import PREFIX_ADVICE, without_operation
 from conformance.core.model import Cause, Exchange, RequirementRow, Result, Run, Waiver
-from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, WAIVED, Outcome, Verdict
+from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, WAIVED, Level, Outcome, Verdict
 from conformance.journal.exchange_store import exchanges_by_id
 from conformance.reports.shaping import traffic
 from conformance.reports.shaping.text import clean, cut, milliseconds, one_line, plural
@@ -72,6 +72,11 @@ class Group:
     @property
     def operations(self) -> tuple[str, ...]:
         return self.cause.operations
+
+    @property
+    def level(self) -> Level:
+        """The level by which it counts: a stated fact may bind what its requirement only recommends."""
+        return self.results[0].level
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from conformance.core.model import Run, Waiver
-from conformance.core.outcomes import BAD_OUTCOMES, Outcome
+from conformance.core.outcomes import BAD_OUTCOMES, Level, Outcome
+from conformance.reports import terminal
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.bounded_run import identities, identity
 from tests.support.runs import OPERATIONS, result, run_of
@@ -51,6 +52,15 @@ def test_messages_that_differ_only_by_their_operation_are_told_once() -> None:
     stuck = [replace(r, outcome=Outcome.INCONCLUSIVE, cause=f"control:{r.operation}") for r in failed]
     (shortfall,) = grouping.shortfalls(run_of(stuck))
     assert (shortfall.reason, len(shortfall.results)) == ("the operation was served", 3)
+
+
+def test_a_failure_has_the_level_that_binds() -> None:
+    """HO-5 is recommended; where the profile states that the projection is shared, a difference counts as declared."""
+    operation = "consumeHostedCheckoutBrowserTicket"
+    run = run_of([replace(result("HO-5", operation, Outcome.FAILED), level=Level.DECLARED)])
+    (group,) = grouping.failures(run)
+    assert (group.clauses[0].level, group.level) == (Level.RECOMMENDED, Level.DECLARED)
+    assert any("clause    declared; " in line for line in terminal.summary_lines(run))
 
 
 def test_every_failure_is_in_exactly_one_group(big: Run) -> None:
