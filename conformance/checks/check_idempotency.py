@@ -17,6 +17,7 @@ from conformance.checks.support.replays import (
     PLAIN_REPLAY,
     are_alike,
     expect_same,
+    expect_stated,
     fix_proof_id,
     free_leaves,
     replay,
@@ -96,6 +97,8 @@ async def a_replay_outlives_another_call_on_its_resource(case: Case) -> None:
     case.require_case(not are_alike(case, first, second), "two calls on one resource are answered alike")
     repeat = await replay(case, first.request)
     if repeat.ok and not any(are_alike(case, known, repeat) for known in (first, second)):
+        for known in (first, second):
+            expect_stated(case, known, repeat)
         message = "a repeat was carried out after another call on its resource"
         raise case.violation(message, first, second, repeat, expected="the first answer, or the present state")
 

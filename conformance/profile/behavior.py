@@ -137,7 +137,7 @@ class Idempotency:
     pattern: str = ""
     missing_key: Annotated[MissingKey, fact("The answer to a request without a key.")] = ""
     """Empty where not stated."""
-    volatile: Annotated[Pointers, fact("Members that may differ in a replay.")] = ()
+    volatile: Annotated[Pointers | None, fact("Members that may differ in a replay.")] = None
     retention_s: Annotated[Positive | None, fact("The minimum time for which a key is stored, in seconds.")] = None
     kept: Annotated[
         KeptStatuses | None, fact("The statuses whose answers are stored and replayed; any other answer frees the key.")

@@ -53,8 +53,8 @@ class Case:
 
     @property
     def volatile(self) -> tuple[str, ...]:
-        declared = self.profile.idempotency.volatile if self.profile.idempotency else ()
-        return (*declared, *self.facts.volatile)
+        declared = self.profile.idempotency.volatile if self.profile.idempotency else None
+        return (*(declared or ()), *self.facts.volatile)
 
     @property
     def examples(self) -> int:

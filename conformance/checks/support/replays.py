@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from conformance.checks.support.answer_times import is_time, is_within_data
 from conformance.checks.support.case import Case
 from conformance.checks.support.signals import Inconclusive, Violation, require_whole
 from conformance.client.redaction.fragments import truncate_for_redaction
 from conformance.client.request import Request
+from conformance.client.request_builder import MissingFact
 from conformance.client.response import NO_VALUE, Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
@@ -101,12 +103,27 @@ def expect_same(case: Case, first: Answer, repeat: Answer) -> None:
         note = f" ({repeat.purpose})" if repeat.purpose else ""
         violation = case.violation(f"the replay has another status{note}", first, repeat, expected=first.summary)
     elif not are_alike(case, first, repeat):
+        expect_stated(case, first, repeat)
         violation = difference(case, "the replay differs from the first answer", first, repeat)
         violation.message += ", which idempotency.volatile does not name"  # the remedy where it is a time or the like
     else:
         return
     violation.kind = "not replayed"  # how a lost record shows depends on the state of the resource
     raise violation
+
+
+def expect_stated(case: Case, first: Answer, repeat: Answer) -> None:
+    """Raises MissingFact where two answers differ in times and beside `data` only, and no fact says whether they may.
+
+    That a call is idempotent does not say that a repetition shows no time of its own.
+    """
+    rules = case.profile.idempotency
+    if rules is None or rules.volatile is not None or case.facts.volatile:
+        return
+    found = strictjson.differences(first.value, repeat.value, _MAX_DIFFERENCES + 1)
+    if all(not is_within_data(place) or (is_time(value) and is_time(later)) for place, value, later in found):
+        reason = f"the replay differs at {found[0][0]}, and whether it may is needed"
+        raise MissingFact("idempotency.volatile", reason)
 
 
 def difference(case: Case, message: str, *answers: Answer) -> Violation:

@@ -105,7 +105,7 @@ def _keys(stated: Idempotency) -> KeyRule:
         carrier=stated.carrier,
         name=stated.name,
         pointer=stated.pointer,
-        volatile=stated.volatile,
+        volatile=stated.volatile or (),
         retention_s=stated.retention_s,
         stores_success=stated.kept is None or 200 in stated.kept,
         namespace=stated.namespace,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.checks.check_idempotency import a_replay_outlives_other_calls, the_same_call_is_answered_the_same
+from conformance.checks.support.answer_times import is_time
 from conformance.checks.support.case import Case
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Idempotency
@@ -101,3 +102,66 @@ def test_a_stated_retention_of_up_to_a_minute_is_waited_for(
     )
     assert result.outcome is Outcome.PASSED, result
     assert pause_s - 1 < max(pauses) <= pause_s
+
+
+@pytest.mark.parametrize(
+    ("volatile", "differing", "outcome"),
+    [
+        (None, "a time", Outcome.UNSTATED),
+        (None, "a number of a time", Outcome.UNSTATED),
+        (None, "a member beside data", Outcome.UNSTATED),
+        (None, "a text", Outcome.FAILED),
+        (None, "a time and a text", Outcome.FAILED),
+        (None, "an absent time", Outcome.FAILED),
+        ((), "a time", Outcome.FAILED),
+        (("/data/version",), "a time", Outcome.FAILED),
+        (("/data/at",), "a time", Outcome.PASSED),
+    ],
+)
+def test_a_replay_may_show_its_time_where_nothing_is_stated(
+    judged: Any, answer: Any, volatile: tuple[str, ...] | None, differing: str, outcome: Outcome
+) -> None:
+    """Whether it may differ is a fact that the profile could state; an empty list says that nothing may."""
+    counted: list[int] = []
+
+    def script(_: Any) -> bytes:
+        counted.append(1)
+        number = len(counted)
+        members = {
+            "a time": {"at": f"2026-11-29T22:00:{number:02}Z"},
+            "a number of a time": {"at": int(time.time() * 1000) + number},
+            "a text": {"id": f"id-{number}"},
+            "a time and a text": {"at": f"2026-11-29T22:00:{number:02}Z", "id": f"id-{number}"},
+            "an absent time": {} if number % 2 else {"at": "2026-11-29T22:00:00Z"},
+        }
+        beside = {"servedBy": f"host-{number}"} if differing == "a member beside data" else {}
+        return bytes(answer(200, {"data": members.get(differing, {}), **beside}))
+
+    async def law(case: Case) -> None:
+        await the_same_call_is_answered_the_same(case)
+
+    idempotency = Idempotency("header", name="Idempotency-Key", volatile=volatile)
+    result, _ = judged(script, law, CONTRACT.operations["quotePublicCart"], idempotency=idempotency)
+    assert result.outcome is outcome, result
+    assert outcome is not Outcome.UNSTATED or "idempotency.volatile" in result.message
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        ("2026-11-29T22:00:00Z", True),
+        ("2026-11-29 22:00:00.123+00:00", True),
+        ("Sun, 29 Nov 2026 22:53:26 GMT", True),
+        ("ord_20261129220000123", False),
+        ("2026-11-29", False),
+        (12345, False),
+        (True, False),
+        (10**400, False),
+        (float("nan"), False),
+        (None, False),
+    ],
+)
+def test_what_is_a_time(value: Any, is_one: bool) -> None:
+    """A number of one is near the present."""
+    assert is_time(value) is is_one
+    assert is_time(time.time()) and is_time(int(time.time() * 1e6))
