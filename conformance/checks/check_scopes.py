@@ -226,12 +226,12 @@ async def the_named_scope_suffices_for_every_body(case: Case) -> None:
 @check("SCO-2", on=_UPDATE)
 async def the_named_scope_suffices_for_what_another_key_created(case: Case) -> None:
     """An endpoint belongs to its installation: a key with the scope that has not created it is not answered 403."""
+    case.require_case(case.profile.webhooks.id, "where the id of a new endpoint stands is not stated (webhooks.id)")
     created, updated = await updated_endpoint(case)
     keys, maker = case.profile.credentials, created.request.credential
     able = [n for n in names(case.profile, case.operation, ALLOWED) if n != maker and is_of_home(case.profile, keys[n])]
     case.require_case(able, "no second key of this installation has the scope")
-    if not updated.ok:
-        raise control_failed(updated)
+    case.require_case(updated.ok, f"its own key is answered {updated.summary}")
     least = min(able, key=lambda name: len(keys[name].scopes))
     request = case.as_credential(updated.request.with_fresh_key(), least)
     answer = await case.send(request, f"the key {least!r} on what {maker!r} has created")
