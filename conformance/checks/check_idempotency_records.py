@@ -56,7 +56,7 @@ _LANGUAGE: Final = {"Accept-Language": "fr-FR,fr;q=0.9,de;q=0.5"}
 async def a_repeat_in_another_language_is_no_new_call(case: Case) -> None:
     """A repeat that prefers another language creates nothing: texts of its answer may be in that language, no id is."""
     where = case.profile.webhooks.id
-    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    case.require_case(where, "where the id of a new endpoint stands is not stated (webhooks.id)")
     first = await case.first_call()
     case.require_case(pointer.has(first.value, where), f"the answer has no {where}")
     repeat = await replay(case, with_headers(first.request, _LANGUAGE))
