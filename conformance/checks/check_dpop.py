@@ -295,11 +295,12 @@ async def an_iat_that_is_no_present_time_is_refused(case: Case, make: Callable[[
 
     Each is sent with a further declared algorithm, where there is one: an algorithm may have a branch of its own.
     """
-    further = oauth_of(case).algorithms[1:]
-    request = await case.arrange()
-    if further:
+    if further := oauth_of(case).algorithms[1:]:
         algorithm = further[[*_FAR.values()].index(make) % len(further)]
+        await case.runtime.controls.prove(case.operation)
         request = await arrange_with_key(case, await new_key(case, algorithm))
+    else:
+        request = await case.arrange()
     proof = replace(proof_of(request), claims={"iat": make(time.time())})
     await _expect_refusal_for_age(case, request, proof, "an iat that is not a present time")
 

@@ -23,7 +23,7 @@ from conformance.checks.support.public_access import (
 )
 from conformance.checks.support.refused_effects import Defect, examine_failed_control
 from conformance.checks.support.registry import check
-from conformance.checks.support.session_tickets import ticket_in, with_ticket_of_another_session
+from conformance.checks.support.session_tickets import CANCEL, CONSUME, ticket_in, with_ticket_of_another_session
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import (
     ALLOWED,
@@ -46,7 +46,7 @@ from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
 from conformance.profile.subschema import Root
 
-_HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
+_HOSTED = (CONSUME, CANCEL)
 
 
 @check("HO-1", on=_HOSTED)

@@ -99,7 +99,7 @@ async def a_key_of_another_credential_is_treated_as_stated(case: Case) -> None:
         await case.control(other, "the same call under a key of its own")
     await _judge(case, "credential", is_separate, first, second)
     if is_separate and second.ok:
-        await _expect_record(case, first, second, other)
+        await _expect_record(case, first, second)
 
 
 def _same_resource(case: Case, request: Request) -> Mapping[str, Members] | None:
@@ -208,10 +208,10 @@ async def a_key_of_another_installation_is_treated_as_stated(case: Case) -> None
         message = "the call of another installation is not repeated under its key"
         raise case.violation(message, second, repeat, expected=second.summary)
     if is_separate and second.ok:
-        await _expect_record(case, first, second, second.request)
+        await _expect_record(case, first, second)
 
 
-async def _expect_record(case: Case, first: Answer, second: Answer, other: Request) -> None:
+async def _expect_record(case: Case, first: Answer, second: Answer) -> None:
     """Violated where the first call is not repeated under its key after the other caller's call under the same one.
 
     It must be repeated after the same two calls where the other caller's has a key of its own.
@@ -220,7 +220,7 @@ async def _expect_record(case: Case, first: Answer, second: Answer, other: Reque
     if are_alike(case, first, repeat):
         return
     third = await case.control(first.request.with_fresh_key(), "the first call under a fresh key")
-    await case.control(other.with_fresh_key(), "the other caller's call under a key of its own")
+    await case.control(second.request.with_fresh_key(), "the other caller's call under a key of its own")
     known = await replay(case, third.request, "the call under the fresh key again")
     if not are_alike(case, third, known):
         raise Inconclusive("a call is not repeated after the other caller's call in any way", third, known)

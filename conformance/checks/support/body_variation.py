@@ -8,9 +8,9 @@ from typing import Any
 from conformance.checks.support.case import Case
 from conformance.checks.support.edge_answers import edges_of
 from conformance.checks.support.invalid_bodies import fixed_places, is_against_schema, schema_of
+from conformance.checks.support.listed_values import other_listed_values
 from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
-from conformance.core import strict_json as strictjson
 from conformance.profile.subschema import Root
 
 
@@ -35,8 +35,7 @@ def _other_values(case: Case, request: Request, number: int) -> Iterator[tuple[s
         return
     root = Root(schema)
     for where, leaf in leaves:
-        others = [value for value in root.enums(schema, where) if not strictjson.is_equal(value, leaf)]
-        if others:
+        if others := other_listed_values(root, schema, where, leaf):
             yield where, others[number % len(others)]
     for edge in edges_of(case, request):
         if isinstance(pointer.get(request.body, edge.where), int) and edge.is_least == (number % 2 == 0):

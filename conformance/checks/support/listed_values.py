@@ -30,11 +30,13 @@ def _listed_values(root: Root, schema: Schema, body: Any) -> dict[str, list[Any]
     names = {name for part in root.subschemas(schema, []) for name in part.get("properties", ())}
     absent = [pointer.join(name) for name in sorted(names) if isinstance(body, dict) and name not in body]
     places = dict(pointer.leaves(body)) | dict.fromkeys(absent)
-    found = {
-        where: [value for value in root.enums(schema, where) if not strictjson.is_equal(value, leaf)]
-        for where, leaf in places.items()
-    }
+    found = {where: other_listed_values(root, schema, where, leaf) for where, leaf in places.items()}
     return {where: others for where, others in found.items() if others}
+
+
+def other_listed_values(root: Root, schema: Schema, where: str, leaf: Any) -> list[Any]:
+    """The values that the schema lists at a place, without the one that is there."""
+    return [value for value in root.enums(schema, where) if not strictjson.is_equal(value, leaf)]
 
 
 def _with_member(body: Any, where: str, value: Any) -> Any:

@@ -121,6 +121,8 @@ def expect_stated(case: Case, first: Answer, repeat: Answer) -> None:
     if rules is None or rules.volatile is not None or case.facts.volatile:
         return
     found = strictjson.differences(first.value, repeat.value, _MAX_DIFFERENCES + 1)
+    if len(found) > _MAX_DIFFERENCES:  # the rest is not known
+        return
     if all(not is_within_data(place) or (is_time(value) and is_time(later)) for place, value, later in found):
         reason = f"the replay differs at {found[0][0]}, and whether it may is needed"
         raise MissingFact("idempotency.volatile", reason)

@@ -113,6 +113,7 @@ def test_a_stated_retention_of_up_to_a_minute_is_waited_for(
         (None, "a text", Outcome.FAILED),
         (None, "a time and a text", Outcome.FAILED),
         (None, "an absent time", Outcome.FAILED),
+        (None, "many times and a text", Outcome.FAILED),
         ((), "a time", Outcome.FAILED),
         (("/data/version",), "a time", Outcome.FAILED),
         (("/data/at",), "a time", Outcome.PASSED),
@@ -132,6 +133,10 @@ def test_a_replay_may_show_its_time_where_nothing_is_stated(
             "a number of a time": {"at": int(time.time() * 1000) + number},
             "a text": {"id": f"id-{number}"},
             "a time and a text": {"at": f"2026-11-29T22:00:{number:02}Z", "id": f"id-{number}"},
+            "many times and a text": {
+                **{f"at{place}": f"2026-11-29T22:00:{number:02}Z" for place in range(20)},
+                "id": f"id-{number}",
+            },
             "an absent time": {} if number % 2 else {"at": "2026-11-29T22:00:00Z"},
         }
         beside = {"servedBy": f"host-{number}"} if differing == "a member beside data" else {}
