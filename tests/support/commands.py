@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles, reference
 
 REFERENCE = bundled_profiles() / "reference.toml"
@@ -24,9 +26,18 @@ TIMEOUT_S = 300
 """For what never takes so long, but on a machine that does much else."""
 
 
-@cache
 def shared_reference() -> EmbeddedReference:
-    """One reference service for all tests; it serves any fault and variant by path prefix, so one is enough."""
+    """One reference service for all tests; it serves any fault and variant by path prefix, so one is enough.
+
+    A test that killed a run while the limit was lowered has left it so: it is restored each time.
+    """
+    service = _started_reference()
+    httpx.delete(f"{service.control_url}/rate-limit", timeout=TIMEOUT_S).raise_for_status()
+    return service
+
+
+@cache
+def _started_reference() -> EmbeddedReference:
     stack = ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(reference())
