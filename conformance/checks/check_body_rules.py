@@ -16,12 +16,12 @@ from conformance.checks.support.media_types import IN_CAPITALS, JSON_TYPE, SUBTY
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.sized_bodies import depth_of, in_chunks, nest, pad
-from conformance.checks.support.survival import OVERSIZE
 from conformance.checks.support.unusual_calls import unusual_call
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
+from conformance.judge.answer_scope import OVERSIZE
 from conformance.judge.invariants import ERROR_SCHEMA
 from conformance.profile.subschema import Root
 

@@ -15,12 +15,13 @@ from conformance.checks.support.case_sampling import alternate_cases
 from conformance.checks.support.invalid_bodies import template_of
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import free_leaves
-from conformance.checks.support.survival import LARGE_BODY, LONG_URL, MARKUP, expect_survival
+from conformance.checks.support.survival import MARKUP, expect_survival
 from conformance.client.request import METHOD_OVERRIDES, Request
 from conformance.client.response import Answer
 from conformance.contract import Operation, load_contract
 from conformance.core import json_pointer as pointer
 from conformance.core.model import REFUSAL_STATUSES
+from conformance.judge.answer_scope import LARGE_BODY, LONG_URL
 from conformance.profile.model import Profile
 
 _DEPTH = 10_000

@@ -16,11 +16,12 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import every_nth
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inapplicable, Violation
-from conformance.checks.support.survival import LARGE_BODY, LONG_URL, expect_survival
+from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
+from conformance.judge.answer_scope import LARGE_BODY, LONG_URL
 from conformance.profile.model import Profile
 
 Steps = Callable[[Profile, Any], Iterable[tuple[str, Any]]]

@@ -15,6 +15,7 @@ from conformance.checks.support.oauth_exchange import (
     arrange_for_other_client,
     exchange_with,
     has_same_code,
+    new_key,
     oauth_of,
     other_algorithms,
     source_of_codes,
@@ -24,7 +25,7 @@ from conformance.checks.support.races import ROUNDS, concurrent_calls, expect_ov
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import other_body
 from conformance.checks.support.signals import Inconclusive
-from conformance.client.dpop import Proof, ProofKey, challenge_of, new_verifier
+from conformance.client.dpop import Proof, challenge_of, new_verifier
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -228,7 +229,7 @@ async def a_code_is_exchanged_once(case: Case) -> None:
 async def a_code_is_exchanged_once_by_all_keys(case: Case) -> None:
     """A used code is refused from the holder of another proof key, too."""
     _need_single_use(case)
-    key = await asyncio.to_thread(ProofKey.new, oauth_of(case).algorithms[0])
+    key = await new_key(case, oauth_of(case).algorithms[0])
 
     async def change_proof_key(request: Request) -> Request:
         return request.with_fresh_key().with_proof(Proof(key))

@@ -15,6 +15,7 @@ from conformance.checks.support.oauth_exchange import (
     access_token,
     arrange_for_other_client,
     exchange_with,
+    new_key,
     oauth_of,
     other_algorithms,
     proof_of,
@@ -27,7 +28,7 @@ from conformance.checks.support.redirect_uris import ALMOST, EQUIVALENT
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike
 from conformance.checks.support.signals import Inconclusive
-from conformance.client.dpop import Proof, ProofKey
+from conformance.client.dpop import Proof
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -150,7 +151,7 @@ async def a_code_for_a_proof_key_is_refused_with_another(case: Case) -> None:
     """
     takes_key = "{dpop.jkt}" in source_of_codes(case.profile)
     case.require_case(takes_key, "the source of codes takes no {dpop.jkt}, so that no code is issued for a key")
-    key = await asyncio.to_thread(ProofKey.new, oauth_of(case).algorithms[0])
+    key = await new_key(case, oauth_of(case).algorithms[0])
     bad = (await case.arrange()).with_proof(Proof(key))
     await _expect_refusal(case, bad, "a proof of another key", level=Level.RECOMMENDED)
 
@@ -245,7 +246,7 @@ async def the_token_is_bound_to_any_proof_key(case: Case, members: Mapping[str, 
     """The RFC 7638 thumbprint of any key is confirmed, and of two keys at once each has its own token."""
     oauth = oauth_of(case)
     await case.runtime.controls.prove(case.operation)
-    key = await asyncio.to_thread(ProofKey.new, oauth.algorithms[0])
+    key = await new_key(case, oauth.algorithms[0])
     request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
     header = {"jwk": {**key.public, **members}} if members else {}
     calls = request.with_proof(Proof(key, header=header)), await case.arrange()
@@ -337,7 +338,7 @@ async def another_key_holder_gets_no_token(case: Case) -> None:
     case.need(oauth.access_token, "oauth.access_token", "the place of the token is needed")
 
     async def change_proof(request: Request) -> Request:
-        return request.with_proof(Proof(ProofKey.new(oauth.algorithms[0])))
+        return request.with_proof(Proof(await new_key(case, oauth.algorithms[0])))
 
     first, repeat = await case.repeat_changed(change_proof, "the same call, another key's proof", defect="proof")
     if (repeat.ok and access_token(case, repeat) == access_token(case, first)) or are_alike(case, first, repeat):

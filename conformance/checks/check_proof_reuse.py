@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Final
 
@@ -10,6 +9,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.oauth_exchange import (
     access_token,
     arrange_for_other_client,
+    new_key,
     oauth_of,
     proof_of,
     with_used_proof,
@@ -17,7 +17,7 @@ from conformance.checks.support.oauth_exchange import (
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY
 from conformance.checks.support.signals import Inconclusive
-from conformance.client.dpop import Proof, ProofKey
+from conformance.client.dpop import Proof
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core.outcomes import Level
@@ -89,7 +89,7 @@ async def a_nonce_is_demanded_as_stated(case: Case) -> None:
     oauth = oauth_of(case)
     case.need(oauth.nonce, "oauth.nonce", "whether nonces are demanded is needed")
     await case.runtime.controls.prove(case.operation)
-    key = await asyncio.to_thread(ProofKey.new, oauth.algorithms[0])
+    key = await new_key(case, oauth.algorithms[0])
     request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
     answer = await case.send(request.with_proof(Proof(key, claims={"nonce": None})), "a proof without a nonce")
     challenge = answer.fresh_nonce

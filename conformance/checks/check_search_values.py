@@ -25,12 +25,12 @@ from conformance.checks.support.search_pages import (
     suits,
 )
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.survival import LONG_URL
 from conformance.checks.support.url_spellings import percent_encode_all
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core.outcomes import Level
+from conformance.judge.answer_scope import LONG_URL
 from conformance.profile.behavior import Search
 from conformance.profile.model import Profile
 

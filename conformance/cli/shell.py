@@ -17,10 +17,10 @@ import click
 from conformance.cli.options import name_variable
 from conformance.client.redaction.output import RedactedOutput
 from conformance.core.errors import ConformanceError, UsageError
+from conformance.core.exit_codes import EXIT_INTERRUPTED
 from conformance.core.file_handles import with_remedy
 from conformance.core.messages import shorten
 
-_INTERRUPTED_CODE = 130
 _MAX_WORD = 300
 _LONG_WORD = re.compile(rf"\S{{{_MAX_WORD + 1},}}")
 _MAX_MESSAGE = 2000
@@ -46,13 +46,13 @@ class CommandGroup(click.Group):
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             _print_error("interrupted")
-            ctx.exit(_INTERRUPTED_CODE)
+            ctx.exit(EXIT_INTERRUPTED)
         except (click.exceptions.Exit, click.Abort, click.ClickException):
             raise
         except Exception as error:  # noqa: BLE001 - nothing above catches it
             if _is_interrupt(error):
                 _print_error("interrupted")
-                ctx.exit(_INTERRUPTED_CODE)
+                ctx.exit(EXIT_INTERRUPTED)
             if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
                 _print_error(f"{os.fsdecode(error.filename or '')}: {error.strerror}")
                 ctx.exit(UsageError.exit_code)
@@ -75,7 +75,7 @@ def _exit_code(command: Callable[[], Any]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):  # outside of any command, or while an error is printed
         click.echo("error: interrupted", err=True)
-        return _INTERRUPTED_CODE
+        return EXIT_INTERRUPTED
     except OSError as error:  # while an error is printed
         click.echo(with_remedy(f"error: the suite erred: {error}"), err=True)
         return ConformanceError.exit_code

@@ -8,9 +8,12 @@ from typing import Final
 from conformance.client.request import METHOD_OVERRIDES
 from conformance.client.response import Answer
 
-_OVERSIZE: Final = 8_000
-_LONG_URL: Final = 2_000
-_OVERSIZE_STATUSES: Final = frozenset({413, 414, 431})
+LONG_URL: Final = 2_000
+"""A longer URL may be refused for its length by a component in front of the service."""
+LARGE_BODY: Final = 8_000
+"""Bytes: so may a larger body."""
+OVERSIZE: Final = (413, 414, 431)
+"""The statuses of such a refusal."""
 _LENGTH_STATUSES: Final = (411, 501)
 _BROKEN_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _LARGE_HEADERS: Final = 4_000
@@ -31,9 +34,9 @@ def is_out_of_scope(answer: Answer) -> bool:
         return True
     if answer.status == 405 and any(name in METHOD_OVERRIDES for name, _ in answer.request.headers):
         return True  # it was taken for another method, which is not an operation
-    oversize = len(answer.sent_body) + len(answer.url) > _OVERSIZE or len(answer.url) > _LONG_URL
+    oversize = len(answer.sent_body) + len(answer.url) > LARGE_BODY or len(answer.url) > LONG_URL
     oversize = oversize or sum(len(name) + len(value) for name, value in answer.sent_headers) > _LARGE_HEADERS
-    edge = oversize and answer.status in _OVERSIZE_STATUSES
+    edge = oversize and answer.status in OVERSIZE
     return edge or bool(answer.request.method) or bool(answer.request.raw_path)
 
 

@@ -6,14 +6,10 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.client.response import Answer
+from conformance.judge.answer_scope import OVERSIZE
 
 MARKUP: Final = "<script>alert(1)</script> ' UNION SELECT 1 -- ../../etc/passwd %s{0}"
 """A text that a firewall may take for an attack."""
-LONG_URL: Final = 2_000
-"""A longer URL may be refused for its length by a component in front of the service."""
-LARGE_BODY: Final = 8_000
-"""Bytes: so may a larger body."""
-OVERSIZE: Final = (413, 414, 431)
 
 
 def expect_survival(case: Case, description: str, answer: Answer, *, oversize: bool) -> None:
