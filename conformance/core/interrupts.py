@@ -3,17 +3,24 @@
 pytest and pluggy consist of generators: an exception between two of them leaves one suspended, which warns when it is
 collected. So the first signal is deferred until the next wait, which follows within milliseconds; a second signal is
 raised immediately, unless both are SIGHUP, which the kernel and a shell both send. While the end of a run is written
-nothing waits: an exception might be raised in a destructor there, and be lost.
+nothing waits. What is raised in a destructor, which Python ignores, is sent once more.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING, Final
 
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+_RESEND_S: Final = 0.01
 _HANGUP = getattr(signal, "SIGHUP", None)
 """The terminal was closed, or the pipeline's runner has stopped; Windows has no such signal."""
 
@@ -33,9 +40,28 @@ def interrupt_when_terminated() -> None:
     Those that are ignored, as under nohup, stay so.
     """
     if threading.current_thread() is threading.main_thread():
+        _resend_lost_interrupts()
         for number in stopping_signals():
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, _interrupt)
+
+
+def _resend_lost_interrupts() -> None:
+    """Sends the signal again where its KeyboardInterrupt is raised in a destructor, whose exceptions Python ignores."""
+    report = sys.unraisablehook
+
+    def resend(failure: UnraisableHookArgs) -> None:
+        if not issubclass(failure.exc_type, KeyboardInterrupt) or sys.is_finalizing():
+            report(failure)
+            return
+        name = str(failure.exc_value)
+        _State.hung_up = False
+        number = signal.Signals[name] if name in signal.Signals.__members__ else signal.SIGINT
+        timer = threading.Timer(_RESEND_S, os.kill, (os.getpid(), number))
+        timer.daemon = True
+        timer.start()
+
+    sys.unraisablehook = resend
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -99,3 +101,40 @@ def test_a_worker_leaves_a_hangup_to_its_controller() -> None:
     with interrupts.handle_worker_signals():
         signal.raise_signal(signal.SIGHUP)
     assert signal.getsignal(signal.SIGHUP) == before
+
+
+IN_A_DESTRUCTOR = """
+import signal, sys, time
+from conformance.core import interrupts
+
+class Closed:
+    def __del__(self):
+        signal.raise_signal(signal.Signals[sys.argv[1]])
+
+def pieces():
+    try:
+        yield 1
+    finally:
+        signal.raise_signal(signal.Signals[sys.argv[1]])
+
+interrupts.interrupt_when_terminated()
+try:
+    with interrupts.raise_on_signals():
+        if sys.argv[2] == "destructor":
+            lost = Closed()
+        else:
+            lost = pieces()
+            next(lost)
+        del lost
+        time.sleep(5)
+except KeyboardInterrupt as error:
+    print("ended by", error)
+"""
+
+
+@pytest.mark.parametrize("place", ["destructor", "generator"])
+def test_what_python_ignores_is_sent_again(number: signal.Signals, place: str) -> None:
+    """An exception in a destructor ends nothing; the interrupt is not lost with it, and nothing else is printed."""
+    command = [sys.executable, "-c", IN_A_DESTRUCTOR, number.name, place]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == (f"ended by {number.name}\n", "")
