@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import alternate_cases, every_nth
-from conformance.checks.support.invalid_bodies import Change, contract_breaks, refusals
+from conformance.checks.support.invalid_bodies import Change, breaks_of_other_bodies, contract_breaks, refusals
 from conformance.checks.support.refused_effects import as_defect, examine_failed_control, level_of_failed_control
 from conformance.checks.support.registry import check
 from conformance.checks.support.sized_bodies import in_chunks
@@ -150,6 +150,18 @@ async def a_body_that_breaks_its_schema_is_answered_400(case: Case, schema_break
     purpose, level = f"a body that breaks {schema} at {where}", level_of_failed_control(case, Level.DECLARED)
     async with examine_failed_control(case, as_defect(break_schema), purpose, level=level):
         await case.shared_negative(break_schema, refusals(case), purpose, any_refusal=True)
+
+
+@check("BODY-4", cases=breaks_of_other_bodies)
+async def members_of_other_bodies_are_validated(case: Case, schema_break: tuple[int, str, Change]) -> None:
+    """The same of a member that only another stated body has, as that body's one defect."""
+    index, where, change = schema_break
+    request = await case.arrange(body=case.facts.bodies[index])
+    defective, schema = change(request), case.operation.request_schema
+    is_broken = case.runtime.validators.problem(schema, defective.document)
+    case.require_case(is_broken, f"{schema} allows that change of {where}")
+    purpose = f"another body that breaks {schema} at {where}"
+    await case.negative(request, defective, refusals(case), purpose, any_refusal=True)
 
 
 _MEDIA_TYPES = {

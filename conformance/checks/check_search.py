@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import combinations, product
 from uuid import uuid4
@@ -82,14 +83,21 @@ def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[
     values = {"word": "abc", "fraction": "1.5", "nan": "NaN", "trailing-letter": "9x", "infinity": "Infinity",
               "underscore": "1_0"}  # fmt: skip
     defects = {f"{name}-{case}": (name, value) for name in ("page", "pageSize") for case, value in values.items()}
-    return {**defects, "page-line-feed": ("page", f"{first_page(profile)}\n")}
+    first = first_page(profile)
+    return {**defects, "page-line-feed": ("page", f"{first}\n"), "page-hexadecimal": ("page", f"{first:#x}")}
+
+
+_DEBATABLE_FORM = re.compile(r"\d+\n|0x[\da-f]+")
 
 
 @check("SRCH-3", cases=_not_integers)
 async def page_and_page_size_are_integers(case: Case, defect: tuple[str, str]) -> None:
-    """A page or pageSize that is not an integer is answered 400. A line feed behind one, which some trim, warns."""
+    """A page or pageSize that is not an integer is answered 400.
+
+    A line feed behind one, which some trim, is a warning, and so is a hexadecimal one, which some languages read.
+    """
     name, value = defect
-    level = Level.RECOMMENDED if value.endswith("\n") else None
+    level = Level.RECOMMENDED if _DEBATABLE_FORM.fullmatch(value) else None
     await case.shared_negative(
         lambda request: request.with_query(**{name: value}), {400}, f"{name}={value!r}", any_refusal=True, level=level
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -117,24 +117,53 @@ def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tupl
     schema, body = profile.body_schema(operation.request_schema), template_of(profile, operation)
     if schema is None or not isinstance(body, dict):
         return {"": None}
+    breaks = _breaks(profile, schema, body, _members(body))
+    is_broken = _broken_by(schema, body)
+    breaks |= _null(body, is_broken, profile.oauth.code_verifier if profile.oauth else "")
+    names = part_by_schema(list(breaks), profile, operation)
+    return {name: breaks[name] for name in names} or {"": None}
+
+
+def breaks_of_other_bodies(profile: Profile, operation: Operation) -> Mapping[str, tuple[int, str, Change]]:
+    """The breaks of members that the usual body does not have, each in the first stated body that has it."""
+    schema, body = profile.body_schema(operation.request_schema), template_of(profile, operation)
+    facts = profile.operations.get(operation.id, OperationFacts())
+    if schema is None or not isinstance(body, dict):
+        return {}
+    known, found = set(_members(body)), dict[str, tuple[int, str, Change]]()
+    for index, other in enumerate(facts.bodies):
+        places = [where for where in _members(other) if where not in known]
+        known.update(places)
+        for name, (where, change) in _breaks(profile, schema, other, places).items():
+            found[name] = index, where, change
+    return found
+
+
+def _broken_by(schema: Any, body: Any) -> Callable[[Any], bool]:
+    """Whether a value has an error that the body does not have: its placeholders may be against the schema."""
     validator = jsonschema_rs.validator_for(schema)
 
     def errors(value: Any) -> set[tuple[str, str]]:
         return {(str(e.instance_path), str(e.schema_path)) for e in validator.iter_errors(value)}
 
+    known_errors = errors(body)
+    return lambda value: bool(errors(value) - known_errors)
+
+
+def _breaks(profile: Profile, schema: Any, body: Any, at: Sequence[str]) -> dict[str, tuple[str, Change]]:
+    """The members at these places, removed and with another type, as far as the schema refuses the body then."""
+    is_broken, texts, containers = _broken_by(schema, body), 0, 0
     verifier = profile.oauth.code_verifier if profile.oauth else ""  # covered by OA-2
-    known_errors, texts, containers = errors(body), 0, 0
-    breaks: dict[str, tuple[str, Change] | None] = {}
-    for where in _members(body):
-        if where != verifier and errors(pointer.remove(body, where)) - known_errors:
+    breaks: dict[str, tuple[str, Change]] = {}
+    for where in at:
+        if where == verifier:
+            continue
+        if is_broken(pointer.remove(body, where)):
             breaks[f"without{where}"] = where, partial(_leave_out, where)
         value = pointer.get(body, where)
         turn = containers if isinstance(value, (dict, list)) else 1 if _is_listed(schema, where) else texts
-        wrong_types = _wrong_types(value, turn) if where != verifier else []
-        wrong = [other for other in wrong_types if errors(pointer.replace(body, where, other)) - known_errors]
+        wrong = [other for other in _wrong_types(value, turn) if is_broken(pointer.replace(body, where, other))]
         if wrong:
             breaks[f"type{where}"] = where, partial(_mistype, where, wrong[0])
             texts, containers = texts + isinstance(value, str), containers + isinstance(value, (dict, list))
-    breaks |= _null(body, lambda value: bool(errors(value) - known_errors), verifier)
-    names = part_by_schema(list(breaks), profile, operation)
-    return {name: breaks[name] for name in names} or {"": None}
+    return breaks

@@ -152,6 +152,20 @@ def events_optional(policy: Policy) -> Policy:
     return with_schema(policy, "createInstallationWebhook", schema)
 
 
+@fault(
+    "X169",
+    requirement="BODY-4",
+    title="an update takes a url of any type",
+    operations=("updateInstallationWebhook",),
+    source="a partial update that validates the members that its form shows, and the url has a form of its own",
+)
+def url_of_any_type(policy: Policy) -> Policy:
+    schema = policy.reading.schemas["updateInstallationWebhook"]
+    return with_schema(
+        policy, "updateInstallationWebhook", {**schema, "properties": {**schema["properties"], "url": {}}}
+    )
+
+
 @fault("F120", requirement="BODY-5", title="deep nesting crashes or hangs")
 def deep_is_500(policy: Policy) -> Policy:
     return with_status(policy, "too_deep", 500)

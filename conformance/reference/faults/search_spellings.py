@@ -92,6 +92,15 @@ def page_with_underscore(policy: Policy) -> Policy:
     return with_search(policy, integer=integer)
 
 
+@_off("X168", "a hexadecimal page is read", "Number() of JavaScript, which takes 0x1", requirement="SRCH-3")
+def hexadecimal_page(policy: Policy) -> Policy:
+    def integer(name: str, text: str) -> int | None:
+        is_hexadecimal = name == "page" and re.fullmatch(r"0x[0-9a-fA-F]{1,7}", text)
+        return int(text, 16) if is_hexadecimal else policy.search.integer(name, text)
+
+    return with_search(policy, integer=integer)
+
+
 @_off("F730", "a page beyond 32 bits is counted from the first one again", "a conversion to 32 bits without a check")
 def page_wraps(policy: Policy) -> Policy:
     def integer(name: str, text: str) -> int | None:
