@@ -29,7 +29,10 @@ _FORMATS = {
     "ipv4": "192.0.2.1",
     "ipv6": "2001:db8::1",
 }
-_TEXTS = ("x", "X", "1", "text", "US", "USD", "en", "en-US", "12345", "000000", "+12025550100", "https://example.com/a")
+_TEXTS = (
+    *("x", "X", "1", "text", "US", "USD", "en", "en-US", "12345", "000000", "+12025550100", "https://example.com/a"),
+    "someone@example.com",
+)
 _TYPES_BY_KEYWORD = (
     ("object", ("properties", "required", "additionalProperties", "minProperties")),
     ("array", ("items", "prefixItems", "minItems")),

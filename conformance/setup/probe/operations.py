@@ -14,6 +14,7 @@ from conformance.core.errors import FixtureError
 from conformance.profile.render import placeholders
 from conformance.profile.resources import FOREIGN
 from conformance.setup.probe.access import IDENTITY
+from conformance.setup.probe.body_placeholders import arrange_with_placeholders
 from conformance.setup.probe.context import ARRANGE_ERRORS, Probe
 from conformance.setup.probe.search import SEARCH
 
@@ -81,19 +82,25 @@ def _candidate_paths(probe: Probe, operation: Operation) -> Iterator[Mapping[str
 
 async def _send_with_path(probe: Probe, operation: Operation, path: Mapping[str, str]) -> Answer | None:
     """The answer with a new fixture; None if the request cannot be built, with the reason as a TODO or note."""
+    probe.draft.retract(("operations", operation.id, "body"))  # that of the last state
     if path:
         probe.draft.state(("operations", operation.id, "path"), dict(path), "not verified")
     try:
-        request = await probe.arrange(operation.id)
+        request = await arrange_with_placeholders(probe, operation)
     except MissingFact as error:
         _add_missing_fact(probe, operation, error)
-        probe.draft.retract(("operations", operation.id, "path"))
+        _retract(probe, operation)
         return None
     except FixtureError as error:
         probe.draft.note(f"operations.{operation.id}", f"not sent: {probe.clean(str(error))}")
-        probe.draft.retract(("operations", operation.id, "path"))
+        _retract(probe, operation)
         return None
     return await probe.send(request, "control")
+
+
+def _retract(probe: Probe, operation: Operation) -> None:
+    for name in ("body", "path"):
+        probe.draft.retract(("operations", operation.id, name))
 
 
 def _add_missing_fact(probe: Probe, operation: Operation, error: MissingFact) -> None:
@@ -129,7 +136,7 @@ def _state_control(
 
 
 def _add_unproven(probe: Probe, operation: Operation, refusals: list[tuple[str, Answer]]) -> None:
-    probe.draft.retract(("operations", operation.id, "path"))
+    _retract(probe, operation)
     summary = ", ".join(f"{state} {answer.summary}".strip() for state, answer in refusals)
     hint = probe.clean(refusals[-1][1].body.decode("utf-8", "replace")) if refusals else ""
     probe.draft.todo(f"operations.{operation.id}", "", f"got {summary} instead of 200: {hint}")
