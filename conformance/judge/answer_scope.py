@@ -24,7 +24,7 @@ def is_out_of_scope(answer: Answer) -> bool:
 
     An oversize request may be refused by a component in front of the service, in any format, and a body in chunks for
     its missing length (RFC 9110, section 15.5.12). So may one that is not valid HTTP: a URL with an incomplete escape,
-    or a header with a byte that is not ASCII.
+    a header with a byte that is not ASCII, or a second Authorization, which is no list (section 5.3).
     """
     if answer.status == 400 and _is_malformed(answer):
         return True
@@ -42,4 +42,5 @@ def is_out_of_scope(answer: Answer) -> bool:
 
 def _is_malformed(answer: Answer) -> bool:
     is_ascii = all(value.isascii() for _, value in answer.sent_headers)
-    return not is_ascii or _BROKEN_ESCAPE.search(answer.url) is not None
+    is_repeated = [name.lower() for name, _ in answer.sent_headers].count("authorization") > 1
+    return not is_ascii or is_repeated or _BROKEN_ESCAPE.search(answer.url) is not None
