@@ -32,6 +32,7 @@ from conformance.checks.support.transitions import (
     Place,
     States,
     WayOut,
+    declared_transitions,
     find_ways_out,
     into_conflict,
 )
@@ -40,6 +41,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
 
 _PATH = ("api-key idempotent path", "public idempotent path")
@@ -235,6 +237,49 @@ async def a_409_is_stored_or_frees_the_key(case: Case, way: WayOut | None) -> No
     if not second.ok and other is not request:
         await _expect_unbound(case, way, first, second)
     await _expect_free(case, second.ok, first, second)
+
+
+def _lasting_conflicts(profile: Profile, operation: Operation) -> Mapping[str, Transition]:
+    """One state conflict, where no call ends any that the operation has: the key is then tried on another resource."""
+    if next(find_ways_out(profile, operation), None) is not None:
+        return {}
+    found = [(name, t) for name, t in declared_transitions(profile, operation).items() if t is not None]
+    return dict(found[:1])
+
+
+@check("IDEM-12", on=_PATH, cases=_lasting_conflicts, rests_on=PLAIN_REPLAY)
+async def the_key_of_a_409_is_stored_or_free_for_another_resource(case: Case, transition: Transition) -> None:
+    """With the key of a state conflict, a call on another resource is answered 200; where 409 is stored, 409.
+
+    Where a key belongs to the path, that call has a key of its own anyway, and shows nothing of what is stored.
+    """
+    is_kept, idempotency = _is_kept(case, 409), case.profile.idempotency
+    namespace = idempotency.namespace if idempotency else None
+    shows = not is_kept or (namespace is not None and "path" not in namespace)
+    case.require_case(shows, "whether a key belongs to the path is not stated, or it does")
+    first = await case.send(await into_conflict(case, transition), f"in the state {transition.fixture}")
+    if first.status != 409:
+        raise Inconclusive(f"the state conflict was answered {first.summary}", first, cause="CONF-1")
+    second = await _with_key_of(case, first)
+    if is_kept:
+        _expect(case, 409, second.status == 409, second.ok, first, second)
+        return
+    if second.ok:
+        return
+    await asyncio.sleep(SETTLE_S)
+    later = await _with_key_of(case, first)
+    if later.ok:
+        raise Inconclusive("the key was in use for a moment", first, second, later)
+    await case.control(later.request.with_fresh_key(), "another key")
+    message = "409 is not one of idempotency.kept, and its key was not free"
+    raise case.violation(message, first, second, later, expected="200")
+
+
+async def _with_key_of(case: Case, earlier: Answer) -> Answer:
+    """The answer to a call on another resource, which is in a good state, under the key of an earlier one."""
+    request = await case.arrange()
+    case.require_case(request.path != earlier.request.path, "the profile has one resource of this kind only")
+    return await case.send(request.with_key(earlier.request.key), "the same key on another resource")
 
 
 async def _end_conflict(case: Case, way: WayOut, request: Request) -> None:

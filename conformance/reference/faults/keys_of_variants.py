@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from conformance.reference.call import Call, Refusal
-from conformance.reference.idempotency import key_parts, reserve, with_namespace
+from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.idempotency import address, find, key_parts, reserve, save, with_namespace
 from conformance.reference.pipeline import read_body, read_key
-from conformance.reference.policy import Policy, Waits, evolve, with_idempotency
+from conformance.reference.policy import Handler, Policy, Waits, evolve, with_idempotency
 from conformance.reference.registry import fault
 from conformance.reference.variants.idempotency import RETENTION_S
 
@@ -27,6 +27,28 @@ _UUID = re.compile("[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 )
 def conflict_frees_the_key(policy: Policy) -> Policy:
     return with_idempotency(policy, remembers=lambda status: status in (200, 404))
+
+
+@fault(
+    "X170",
+    requirement="IDEM-12",
+    title="the conflict of a cart that is revoked already is stored under the key",
+    operations=("revokePublicCart",),
+    source="a handler that returns the conflict in place of raising it: the key's row is committed",
+    seeded_in="V311",
+)
+def conflict_of_a_revocation_stored(policy: Policy) -> Policy:
+    def run(call: Call, handler: Handler) -> Answer:
+        try:
+            return policy.idempotency.run(call, handler)
+        except Refusal as refusal:
+            if call.operation == "revokePublicCart" and refusal.kind == "state_conflict":
+                with call.store.write() as db:
+                    if find(db, address(call)) is None:
+                        save(db, call, address(call), policy.error(call, refusal))
+            raise
+
+    return with_idempotency(policy, run=run)
 
 
 @fault(
