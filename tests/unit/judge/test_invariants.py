@@ -330,15 +330,12 @@ def test_what_is_too_large_may_be_refused_before_the_service_sees_it(status: int
         {"url": "http://t/search?q=%zz"},
         {"url": "http://t/search?q=%"},
         {"sent_headers": (("Authorization", "a\u00e9"),)},
-        {"sent_headers": (("Authorization", "a"), ("authorization", "b"))},
     ],
 )
 def test_what_is_no_http_may_be_refused_before_the_service_sees_it(malformed: dict[str, Any]) -> None:
     """With 400, in whatever words."""
     assert judge(400, b"<h1>bad request</h1>", **malformed) == {}
-    assert judge(
-        400, b"<h1>bad request</h1>", url="http://t/s?q=%c3%a9", sent_headers=(("A", "b"), ("A", "c"))
-    ).keys() == {"ERR-1"}
+    assert judge(400, b"<h1>bad request</h1>", url="http://t/search?q=%c3%a9").keys() == {"ERR-1"}
     assert judge(500, b"<h1>oops</h1>", **malformed).keys() == {"STA-1", "ERR-1"}
 
 
