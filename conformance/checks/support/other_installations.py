@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.counters_of_ids import is_one_counter
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.replays import are_alike
 from conformance.checks.support.signals import Inconclusive, Violation
@@ -33,8 +34,9 @@ async def expect_out_of_reach(
 ) -> Answer:
     """The refusal of the control with these path values, with this key of another installation, or with another body.
 
-    Violated where it is not refused. Numbers are judged only where it is seen that both name the same object: each
-    installation may count its own. `templates` holds the body to send instead of the control's, if any.
+    Violated where it is not refused. Numbers are judged only where it is seen that both name the same object, or that
+    one counter gives them: each installation may count its own. `templates` holds the body to send instead of the
+    control's, if any.
     """
 
     async def refuse(request: Request) -> Answer:
@@ -49,7 +51,8 @@ async def expect_out_of_reach(
             return await case.refusal(changed, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
         except Violation as violation:
             answer = violation.answers[-1]
-            if answer.ok and is_numbered and not await _is_same_object(case, request, answer, oracle):
+            is_doubtful = answer.ok and is_numbered and not await _is_same_object(case, request, answer, oracle)
+            if is_doubtful and not await is_one_counter(case, _states_in_path(case), foreign_of(case, case.operation)):
                 message = "each installation may number its own objects, and that id may name two"
                 raise Inconclusive(message, answer, cause="ids that are numbers") from violation
             raise
