@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from conformance.checks import check_hosted
+from conformance.checks.check_hosted import a_ticket_ends_when_stated
 from conformance.checks.check_rate_limit import _expect_lifetime
 from conformance.checks.support.case import Case
 from conformance.checks.support.races import expect_overlap, send_together
@@ -133,6 +137,36 @@ def test_a_ticket_that_ends_before_the_limit_does_shows_nothing(
         hosted=Hosted(ticket_lifetime_s=lifetime_s),
     )
     assert result.outcome is Outcome.PASSED, result
+
+
+@pytest.mark.parametrize(("is_old", "outcome"), [(True, Outcome.FAILED), (False, Outcome.PASSED)])
+def test_a_ticket_from_a_slow_source_is_not_taken_for_an_old_one(
+    judged: Any, answer: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_old: bool, outcome: Outcome
+) -> None:
+    """One that must have ended is waited for from its arrival, one that must not have from when it was asked for."""
+    pauses: list[float] = []
+
+    async def sleep(pause_s: float) -> None:
+        pauses.append(pause_s)
+
+    async def law(case: Case) -> None:
+        await a_ticket_ends_when_stated(case, is_old)
+
+    source = "import time\n\n\ndef make(*, context):\n    time.sleep(0.3)\n    return {'id': 's1', 'ticket': 't1'}\n"
+    (tmp_path / "sessions.py").write_text(source)
+    monkeypatch.setattr(check_hosted, "age_at_end", lambda _lifetime_s, *, is_old: 0.25)
+    monkeypatch.setattr(check_hosted, "asyncio", SimpleNamespace(sleep=sleep))
+    facts = OperationFacts(body={"ticket": "{session.ticket}"}, path={"sessionId": "{session.id}"})
+    result, _ = judged(
+        lambda _arrived: answer(200, {"data": {}}),
+        law,
+        CONSUME,
+        operations={CONSUME.id: facts},
+        fixtures={"session": {"open": Fixture("session", "open", python=f"{tmp_path / 'sessions.py'}:make")}},
+        hosted=Hosted(ticket_lifetime_s=9.0),
+    )
+    assert result.outcome is outcome, result
+    assert [pause_s > 0.2 for pause_s in pauses] == [is_old]
 
 
 @pytest.mark.parametrize(("limited_bursts", "outcome"), [(1, Outcome.PASSED), (9, Outcome.INCONCLUSIVE)])
