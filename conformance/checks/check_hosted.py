@@ -197,6 +197,23 @@ async def a_condition_is_no_ticket(case: Case) -> None:
         await case.share_control(refuse, "a condition for a ticket")
 
 
+@check("HO-3", on=_HOSTED)
+async def a_ticket_in_the_query_does_not_count(case: Case) -> None:
+    """The ticket of another session in the body is refused, with the right one as a query parameter of its name too."""
+
+    async def defect(request: Request) -> Request:
+        where, ticket = ticket_in(case, request)
+        name = pointer.tokens(where)[-1]
+        return (await with_ticket_of_another_session(case, request)).with_query(**{name: ticket})
+
+    async def refuse(request: Request) -> Answer:
+        bad, control = await defect(request), request.with_fresh_key()
+        return await case.refusal(bad, REFUSAL_STATUSES, "the right ticket in the query alone", control=control)
+
+    async with _allow_ended_session(case, defect):
+        await case.share_control(refuse, "the right ticket in the query alone")
+
+
 def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Request) -> Request:
     """The good request with another ticket."""
     where, ticket = ticket_in(case, request)

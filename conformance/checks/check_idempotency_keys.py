@@ -27,6 +27,7 @@ from conformance.profile.model import Profile
 _MOST_KEYS: Final = 12
 _LONGEST: Final = 2_000
 """Characters: a longer key may exceed the bounds that servers have for headers and request targets."""
+_LONG: Final = 250
 _ATTEMPTS: Final = 50
 _PROOFS: Final = 2
 _UUID_VERSIONS: Final = (1, 3, 4, 5)
@@ -105,17 +106,27 @@ def _of_digits(idempotency: Idempotency) -> list[str]:
     return [key for key in keys if _takes_any(idempotency) or is_well_formed(idempotency, key)][:1]
 
 
-_ONE_SET: Final[Mapping[Make, tuple[str, ...]]] = {_after_comma: _LAST_CHARACTERS[:1], _of_digits: ("0189",)}
+def _long(_: Idempotency) -> list[str]:
+    """A key that is longer than the column that a store may have for it."""
+    return [secrets.token_hex(_LONG // 2)]
+
+
+_ONE_SET: Final[Mapping[Make, tuple[str, ...]]] = {
+    _after_comma: _LAST_CHARACTERS[:1],
+    _of_digits: ("0189",),
+    _long: _LAST_CHARACTERS[:1],
+}
 """Where a key of any other character would not show what the case is about."""
 
 
 def _ends(profile: Profile, operation: Operation) -> Mapping[str, Make]:
-    """Where any text is a key, one with a comma is, too; so may be a long number."""
+    """Where any text is a key, a long one and one with a comma are, too; so may be a long number."""
     idempotency = profile.idempotency
     if idempotency is None:
         return {}
     takes_comma = idempotency.carrier == "header" and _takes_any(idempotency)
     cases = {"after-comma": _after_comma} if takes_comma else dict(_lengths(profile, operation))
+    cases |= {"long": _long} if _takes_any(idempotency) else {}
     return cases | ({"of-digits": _of_digits} if _of_digits(idempotency) else {})
 
 
@@ -127,7 +138,8 @@ def _takes_any(idempotency: Idempotency) -> bool:
 async def keys_that_differ_at_the_end_are_different_keys(case: Case, make: Make) -> None:
     """Two keys, of the shortest or of the longest, that differ in the last character are different keys.
 
-    So are those that differ after a comma, where any text is a key and the two are accepted, and long numbers.
+    So are those that differ after a comma or at the end of 250 characters, where any text is a key and the two are
+    accepted, and long numbers.
     """
     idempotency = _idempotency(case, "format", "the key's format is needed")
     has_pair = False

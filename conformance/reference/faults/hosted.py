@@ -115,6 +115,21 @@ def ticket_with_more_behind_it(policy: Policy) -> Policy:
 
 
 @fault(
+    "X172",
+    requirement="HO-3",
+    title="a ticket in the query takes the place of that in the body",
+    operations=_HOSTED,
+    source="params of Rails and $_REQUEST of PHP, which merge the query and the body",
+)
+def ticket_of_the_query(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> Call | None:
+        ticket = call.request.parameters().get("ticket")
+        return replace(call, body={**call.body, "ticket": ticket}) if ticket else None
+
+    return before_work(policy, look, *_HOSTED)
+
+
+@fault(
     "X142",
     requirement="HO-3",
     title="a session whose ticket was consumed is cancelled with any ticket",

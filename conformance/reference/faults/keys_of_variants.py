@@ -52,6 +52,17 @@ def conflict_of_a_revocation_stored(policy: Policy) -> Policy:
 
 
 @fault(
+    "X171",
+    requirement="IDEM-13",
+    title="keys of any text are cut to 64 characters",
+    source="a column of 64 characters, and a database that cuts a longer text",
+    seeded_in="V556",
+)
+def keys_of_any_length_cut(policy: Policy) -> Policy:
+    return _with_key(policy, lambda key: key[:64])
+
+
+@fault(
     "F483",
     requirement="IDEM-12",
     title="400 frees the key, and is stated as stored",
