@@ -34,6 +34,7 @@ from conformance.checks.support.search_pages import (
     may_be_cut,
     need_stable_order,
     page_sizes,
+    pages_of_window,
     read_after_gap,
     read_all,
     read_by_cursors,
@@ -115,7 +116,7 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, names: tupl
     expected = ids_of_values(case, whole, filters)
     case.require_case(expected or len(names) == 1, f"no item of the whole result has {text_of(filters)}")
     # the smallest pages: a filter that is applied after paging leaves pages empty before the last one
-    most = _SMALL_PAGES if len(names) == 1 else _COMBINED_PAGES
+    most = pages_of_window(case.profile, _SMALL_PAGES if len(names) == 1 else _COMBINED_PAGES)
     small = min(size, max(page_sizes(case.profile)[0], -(-len(expected) // most)))
     filtered = request.with_query(**filters)
     pages, ending = await _read_filtered_pages(case, filtered, small, len(expected))

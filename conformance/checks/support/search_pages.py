@@ -289,14 +289,18 @@ _FEW_PAGES: Final = 12
 """At least this many pages where the result is long enough, so that every boundary between pages is of some kind."""
 
 
+def pages_of_window(profile: Profile, most: int) -> int:
+    """This number of pages, or as many as a result window (search.page_max) has."""
+    farthest = profile.search.page_max
+    return most if farthest is None else min(most, max(1, farthest - first_page(profile) + 1))
+
+
 def small_sizes(profile: Profile, items: int) -> tuple[int, ...]:
     """A page size for about twelve pages, the size after it, and one that leaves a single item for the last page.
 
     Of a result window (search.page_max) no size has more pages than it.
     """
     smallest, largest = page_sizes(profile)[0], profile.search.page_size_max or 100
-    farthest = profile.search.page_max
-    most = _FEW_PAGES if farthest is None else min(_FEW_PAGES, max(1, farthest - first_page(profile) + 1))
-    size = max(smallest, -(-items // most))
+    size = max(smallest, -(-items // pages_of_window(profile, _FEW_PAGES)))
     leaving_one = [n for n in range(size + 2, min(largest, items - 1) + 1) if items % n == 1]
     return tuple(n for n in (size, size + 1, *leaving_one[:1]) if n <= largest)

@@ -258,6 +258,21 @@ def without(*hidden: str) -> Callable[[dict[str, str]], list[Any]]:
     return lambda query: [item for item in cut(query) if item["id"] not in hidden]
 
 
+@pytest.mark.parametrize("page_max", [1, 3, 20])
+def test_a_filtered_whole_fits_into_a_result_window(judged: Any, answer: Any, page_max: int) -> None:
+    """Pages after search.page_max may be refused, so the pages are as large as its items need."""
+    plain = service(answer, 60, is_missing)
+
+    def window(arrived: Any) -> bytes:
+        page = int(parse_qs(urlsplit(arrived.target).query)["page"][0])
+        return answer(400, {"error": "page"}) if page > page_max else plain(arrived)
+
+    law = partial(a_filtered_whole_holds_every_item_of_its_value, names=("category",))
+    stated = dataclasses.replace(STATED, page_max=page_max, page_size_max=60)
+    result, _ = judged(window, law, SEARCH, search=stated)
+    assert result.outcome is Outcome.PASSED, result.message
+
+
 @pytest.mark.parametrize(
     ("whole", "filtered_whole", "shown"),
     [
