@@ -19,6 +19,7 @@ from conformance.profile.statements import waiver_of_cause
 
 _EXPLAINED = (*BAD_OUTCOMES, Outcome.WARNED)
 _STATUS = re.compile(r"(?:status:)?([1-5]\d\d)")
+_EXPECTS_STATUS = re.compile(r"\b[1-5]\d\d\b|\b4xx\b|refus|declared")
 _CHANCE = ("check_generated::", "check_walks::", "check_concurrency::")
 """Checks whose requests, or the order of them, are random: two runs with different seeds may differ in them."""
 _EFFECT = "effect:"
@@ -161,7 +162,8 @@ def _cause(members: Sequence[Result], statements: Mapping[str, str], blocked: in
     members = sorted(members, key=_is_collateral)
     first = members[0]
     statement = statements.get(first.requirement, "")
-    names_kind = _STATUS.fullmatch(first.observed) or (first.kind and not first.check.startswith(_INVARIANT))
+    is_of_status = _STATUS.fullmatch(first.observed) and (not first.expected or _EXPECTS_STATUS.search(first.expected))
+    names_kind = is_of_status or (first.kind and not first.check.startswith(_INVARIANT))
     observed = deviation(first) if names_kind else first.general_message or deviation(first)
     return Cause(
         id=first.cause,

@@ -115,6 +115,23 @@ def test_a_cause_is_named_by_what_no_chance_has_found() -> None:
     assert cause.title.endswith("Instead: another id.")
 
 
+@pytest.mark.parametrize(
+    ("expected", "end"),
+    [
+        ("400", "answered 429"),
+        ("", "answered 429"),
+        ("a declared 4xx", "answered 429"),
+        ("a refusal", "answered 429"),
+        ("Retry-After", "no Retry-After"),
+    ],
+)
+def test_a_title_names_a_status_only_where_the_law_is_about_one(expected: str, end: str) -> None:
+    """`Instead: answered 429` says nothing of a 429 that lacks a header."""
+    failed = result("a", Outcome.FAILED, observed="429", message="no Retry-After", expected=expected)
+    (cause,) = causes_of(with_causes([failed]), [])
+    assert cause.title.endswith(f"Instead: {end}.")
+
+
 def test_a_warning_is_no_failure() -> None:
     """They have separate causes, though one check reports both; and nothing that passed has a cause."""
     failed, warned, passed = with_causes(
