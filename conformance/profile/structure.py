@@ -71,7 +71,8 @@ def _problems(
         case "required":
             yield Problem(key, f"{_LACKS}{kind.property}", _describe_fact(declared, kind.property, root))
         case "type":
-            yield Problem(key, f"must be {type_in_words(declared)}, not {_type_of(error.instance)}", expected)
+            hint = expected or _heading_of_tables(key, declared, error.instance, root)
+            yield Problem(key, f"must be {type_in_words(declared)}, not {_type_of(error.instance)}", hint)
         case "enum":
             options = [str(option) for option in declared["enum"]]
             yield Problem(key, f"{_quote(error.instance)} is not allowed", nearest(str(error.instance), options))
@@ -81,6 +82,12 @@ def _problems(
             yield Problem(key, "must not be empty" if expected == "not empty" else f"needs {expected}")
         case _:
             yield Problem(key, f"does not fit the schema ({kind.name})")
+
+
+def _heading_of_tables(key: Key, declared: Mapping[str, Any], value: Any, root: dict[str, Any]) -> str:
+    """Where one table stands in place of an array of tables: how TOML writes the array."""
+    is_of_tables = "items" in declared and resolve(declared["items"], root).get("type") == "object"
+    return f"[[{'.'.join(map(str, key))}]] above each" if is_of_tables and isinstance(value, Mapping) else ""
 
 
 def as_list(stated: Any) -> list[Any]:

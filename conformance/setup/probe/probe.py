@@ -50,7 +50,7 @@ Part = tuple[str, Callable[[Probe], Awaitable[None]]]
 
 _USER_TODOS: Final = (
     ("fixtures", "[fixtures.KIND.STATE]", "sources of carts, orders, sessions and merchants", ("fixtures",)),
-    ("transitions", "operation, fixture, leads_to", "operations that each state allows", ("transitions",)),
+    ("transitions", "[[transitions]]", "operation, fixture and leads_to: what each state allows", ("transitions",)),
     ("hosted", "tickets_single_use = true", "whether a second consume is refused", ("hosted",)),
     ("effects", "[effects.OPERATION]", "how to observe the effect of an operation", ("effects",)),
     ("rate_limit", "provoke = true", "whether a burst may be sent", ("rate_limit",)),
