@@ -197,12 +197,18 @@ async def read_to_end(case: Case, request: Request, size: int, most: int) -> tup
             return pages, answer
         if len(items_of(answer)) > size:
             raise Inconclusive("a page is longer than pageSize", answer, cause="SRCH-4")
-        if pages and items_of(answer) == items_of(pages[-1]):
+        if pages and _is_same_page(case, answer, pages[-1]):
             if not case.profile.search.past_the_end:
                 return pages, answer
             raise Inconclusive("two pages hold the same items", pages[-1], answer, cause="SRCH-6")
         pages.append(answer)
     return pages, None
+
+
+def _is_same_page(case: Case, page: Answer, other: Answer) -> bool:
+    """Whether two pages hold the same items: a member such as a score may have another value in each answer."""
+    ids = item_ids(case, page)
+    return items_of(page) == items_of(other) or (all(ids) and ids == item_ids(case, other))
 
 
 def may_be_cut(case: Case, size: int, pages: list[Answer], ending: Answer | None) -> bool:

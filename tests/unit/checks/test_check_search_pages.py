@@ -258,6 +258,22 @@ def without(*hidden: str) -> Callable[[dict[str, str]], list[Any]]:
     return lambda query: [item for item in cut(query) if item["id"] not in hidden]
 
 
+def test_the_last_page_may_come_again_with_other_members(judged: Any, answer: Any) -> None:
+    """What follows the last page is not stated; a score has another value in each answer."""
+    scores = iter(range(10_000))
+
+    def script(arrived: Any) -> bytes:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(arrived.target).query).items()}
+        page, size = int(query["page"]), int(query["pageSize"])
+        start = min(page - 1, (len(ALL_ITEMS) - 1) // size) * size
+        return bytes(
+            answer(200, {"data": [{**item, "score": next(scores)} for item in ALL_ITEMS[start : start + size]]})
+        )
+
+    result, _ = judged(script, all_pages_together_hold_every_item_once, SEARCH, search=STATED)
+    assert result.outcome is Outcome.PASSED, result.message
+
+
 @pytest.mark.parametrize("page_max", [1, 3, 20])
 def test_a_filtered_whole_fits_into_a_result_window(judged: Any, answer: Any, page_max: int) -> None:
     """Pages after search.page_max may be refused, so the pages are as large as its items need."""
