@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.check_oauth_failures import _FAILED_BEFORE, _burns_code
+from conformance.checks.check_oauth_failures import _FAILED_BEFORE, _FAILURES, _burns_code
 from conformance.profile.behavior import OAuth
 from conformance.profile.facts import EXCHANGE_DEFECTS
 
@@ -29,3 +29,9 @@ def test_a_list_names_what_burns() -> None:
 
 def test_every_defect_of_the_profile_has_a_case() -> None:
     assert tuple(name.replace("-", "_") for name in _FAILED_BEFORE) == EXCHANGE_DEFECTS
+
+
+def test_no_proof_without_a_jti_is_sent_before_oa_6_sends_its_own() -> None:
+    """A service that reads a missing jti as an empty one accepts the first such proof, and refuses the next as used."""
+    assert "no-htm" in _FAILURES
+    assert not [name for name in _FAILURES if "jti" in name]
