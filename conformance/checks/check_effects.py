@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Final
 
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
-from conformance.checks.support.invalid_bodies import Change, contract_breaks
+from conformance.checks.support.invalid_bodies import Change, contract_breaks, fixed_places, schema_of
 from conformance.checks.support.other_installations import other_key
 from conformance.checks.support.plain_replays import plain_replays
 from conformance.checks.support.refused_effects import expect_no_effect
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY
+from conformance.checks.support.schema_bounds import BoundViolation, values_beyond_bounds
 from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 
 _OPERATIONS = ("api-key idempotent",)
+_BOUNDED: Final = (
+    *("createInstallationWebhook", "requestStorefrontOrderAfterSales", "quotePublicCart"),
+    "cancelHostedCheckoutBrowser",
+)
+"""Of each kind of resource one operation."""
+_UPPER_BOUNDS: Final = ("maxLength", "maxItems", "maximum")
 _WRONG: tuple[object, ...] = (7, "x", [])
 """Of any type, one of these is of another."""
 
@@ -81,6 +89,30 @@ async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
             await expect_no_effect(case, request, change, f"a write that breaks {schema} at {where}")
             return
     case.require_case(False, f"{schema} types no member of the body")
+
+
+@check("BODY-8", on=_BOUNDED)
+async def a_body_beyond_a_bound_has_no_effect(case: Case) -> None:
+    """A value beyond its upper bound, which a database may be the last to refuse, changes nothing."""
+    schema = schema_of(case)
+    case.need(schema is not None, f"schemas.{case.operation.request_schema}", "a schema of the body is needed")
+    request = await case.arrange()
+
+    def violation_in(good: Request) -> BoundViolation | None:
+        """The last one, a long text rather than a long list, of a member of the body rather than within one."""
+        subjects = [value for kind in case.named_in_body for value in case.fixture_of(good, kind).values()]
+        found = values_beyond_bounds(good.body, schema, fixed_places(case), subjects)
+        upper = [violation for violation in found if violation.bound in _UPPER_BOUNDS]
+        return min(reversed(upper), key=lambda v: (_UPPER_BOUNDS.index(v.bound), v.where.count("/")), default=None)
+
+    def exceed(good: Request) -> Request:
+        other = violation_in(good)
+        return good if other is None else good.with_body(other.body)
+
+    violation = violation_in(request)
+    case.require_case(violation, f"{case.operation.request_schema} has no upper bound")
+    assert violation is not None
+    await expect_no_effect(case, request, exceed, f"a write beyond {violation.bound} of {violation.where}")
 
 
 def _optional_breaks(case: Case, request: Request) -> Iterator[Break]:

@@ -19,6 +19,12 @@ _PATTERNS: Final = {
         r"SQLSTATE|\bORA-\d{5}|syntax error at or near|\bsqlite3?\.|\bpsycopg2?\.|sqlalchemy\.|PG::\w{1,60}Error"
         r"|\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM)\s[\w\"`.*, ]{1,200}\s{1,20}(?:FROM|SET|VALUES|WHERE)\b",
     ),
+    "decoder": re.compile(
+        r"json: cannot unmarshal|Go struct field|\bstrconv\.\w{1,40}: parsing|undefined method [`']\w"
+        r"|Cannot read propert(?:y|ies) (?:'[^']{1,60}' )?of (?:undefined|null)"
+        r"|\b(?:java|javax|org|com)\.(?:\w{1,60}\.){1,8}\w{1,60}(?:Exception|Error)\b"
+        r"|\bSystem\.(?:\w{1,60}\.){0,5}\w{1,60}Exception\b",
+    ),
     "file-path": re.compile(
         r"(?<![\w.:/])/(?:usr|home|var|opt|app|srv|root|etc)/[\w.-]{1,100}/[\w./-]{0,200}\w|[A-Z]:\\\\?\w{1,100}\\"
     ),
@@ -31,6 +37,7 @@ _SIGNS: Final = {
         *("SQLSTATE", "ORA-", "syntax error", "sqlite", "psycopg", "sqlalchemy", "PG::"),
         *("SELECT", "INSERT INTO", "UPDATE", "DELETE FROM"),
     ),
+    "decoder": ("unmarshal", "struct field", "strconv.", "undefined method", "Cannot read", "Exception", "Error"),
     "file-path": ("/usr", "/home", "/var", "/opt", "/app", "/srv", "/root", "/etc", ":\\"),
 }
 """A text without any of these has no leak of the kind: most need no regular expression."""

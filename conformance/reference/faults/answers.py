@@ -236,6 +236,21 @@ def stack_trace(policy: Policy) -> Policy:
     return evolve(policy, error=error)
 
 
+@fault(
+    "X173",
+    requirement="ERR-2",
+    title="the text of the JSON decoder in 400",
+    source="err.Error() of Go's encoding/json as the message, with the names of the program's types",
+)
+def decoder_text(policy: Policy) -> Policy:
+    def error(call: Call, refusal: Refusal) -> Answer:
+        text = "json: cannot unmarshal number into Go struct field CreateRequest.url of type string"
+        is_of_body = refusal.kind == "invalid"
+        return policy.error(call, Refusal(refusal.kind, text) if is_of_body else refusal)
+
+    return evolve(policy, error=error)
+
+
 @fault("F028", requirement="ERR-2", title="API key echoed in 401")
 def key_echoed(policy: Policy) -> Policy:
     def error(call: Call, refusal: Refusal) -> Answer:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Final
 
 from sqlalchemy import Connection, delete, insert
 
+from conformance.reference import json_reader
 from conformance.reference.call import Answer, Call, Refusal
 from conformance.reference.faults.flight import WORK_S
 from conformance.reference.idempotency import Record, address, find, perform, resolve, save
@@ -18,6 +21,7 @@ _CREATE = "createInstallationWebhook"
 _CANCEL = "cancelHostedCheckoutBrowser"
 _CONSUME = "consumeHostedCheckoutBrowserTicket"
 _QUOTE = "quotePublicCart"
+_LONG_TEXT: Final = 500
 
 
 def _write_event(call: Call, db: Connection, resource: str = "") -> None:
@@ -26,15 +30,17 @@ def _write_event(call: Call, db: Connection, resource: str = "") -> None:
     db.execute(insert(effects), row)
 
 
-def event_on_refusal(policy: Policy, operation: str, *kinds: str) -> Policy:
-    """Calls of the operation that are refused for one of these reasons write their event all the same."""
+def event_on_refusal(
+    policy: Policy, operation: str, *kinds: str, suits: Callable[[Call], bool] = lambda _: True
+) -> Policy:
+    """Calls of the operation that suit and are refused for one of these reasons write their event all the same."""
 
     def wrap(stage: object) -> object:
         def pass_on_refusal(call: Call) -> object:
             try:
                 return stage(call)  # type: ignore[operator]
             except Refusal as refusal:
-                if call.operation == operation and refusal.kind in kinds:
+                if call.operation == operation and refusal.kind in kinds and suits(call):
                     with call.store.write() as db:
                         _write_event(call, db)
                 raise
@@ -145,6 +151,22 @@ def cancelled_without_a_body(policy: Policy) -> Policy:
 )
 def consumed_by_a_bad_request(policy: Policy) -> Policy:
     return event_on_refusal(policy, _CONSUME, "malformed", "missing_body", "invalid")
+
+
+@fault(
+    "X174",
+    requirement="BODY-8",
+    title="a quote with a text that is too long is billed and answered 400",
+    operations=(_QUOTE,),
+    source="a length that only the last column of the last statement enforces",
+)
+def billed_with_a_long_text(policy: Policy) -> Policy:
+    def has_long_text(call: Call) -> bool:
+        body = json_reader.read(call, call.request.body)
+        members = body.values() if isinstance(body, dict) else ()
+        return any(isinstance(value, str) and len(value) > _LONG_TEXT for value in members)
+
+    return event_on_refusal(policy, _QUOTE, "invalid", suits=has_long_text)
 
 
 @fault(

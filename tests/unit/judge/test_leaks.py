@@ -32,6 +32,17 @@ LEAKS = {
         "UPDATE carts  SET",
         "DELETE FROM carts  WHERE",
     ],
+    "decoder": [
+        "json: cannot unmarshal number into Go value",
+        "unmarshal number into Go struct field Body.url of type string",
+        'strconv.Atoi: parsing "x"',
+        "undefined method `upcase' for nil",
+        "Cannot read property 'id' of undefined",
+        "Cannot read properties of null",
+        "com.fasterxml.jackson.core.JsonParseException",
+        "java.lang.StackOverflowError",
+        "System.Text.Json.JsonException",
+    ],
     "file-path": [
         *(f"/{root}/lib/x/y" for root in ("usr", "home", "var", "opt", "app", "srv", "root", "etc")),
         "C:\\shop\\",
