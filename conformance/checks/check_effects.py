@@ -105,14 +105,14 @@ async def a_body_beyond_a_bound_has_no_effect(case: Case) -> None:
         upper = [violation for violation in found if violation.bound in _UPPER_BOUNDS]
         return min(reversed(upper), key=lambda v: (_UPPER_BOUNDS.index(v.bound), v.where.count("/")), default=None)
 
-    def exceed(good: Request) -> Request:
+    def break_bound(good: Request) -> Request:
         other = violation_in(good)
         return good if other is None else good.with_body(other.body)
 
     violation = violation_in(request)
     case.require_case(violation, f"{case.operation.request_schema} has no upper bound")
     assert violation is not None
-    await expect_no_effect(case, request, exceed, f"a write beyond {violation.bound} of {violation.where}")
+    await expect_no_effect(case, request, break_bound, f"a write beyond {violation.bound} of {violation.where}")
 
 
 def _optional_breaks(case: Case, request: Request) -> Iterator[Break]:
