@@ -8,7 +8,13 @@ from typing import Final
 
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
-from conformance.checks.support.invalid_bodies import Change, contract_breaks, fixed_places, schema_of
+from conformance.checks.support.invalid_bodies import (
+    Change,
+    contract_breaks,
+    fixed_places,
+    fixture_values,
+    schema_of,
+)
 from conformance.checks.support.other_installations import other_key
 from conformance.checks.support.plain_replays import plain_replays
 from conformance.checks.support.refused_effects import expect_no_effect
@@ -76,7 +82,7 @@ async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
     schema = case.operation.request_schema
     case.need(schema in case.profile.schemas.by_name, f"schemas.{schema}", "a schema of the body is needed")
     request = await case.arrange()
-    subjects = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
+    subjects = fixture_values(case, request)
     found = [item for item in reversed(breaks) if pointer.has(request.body, item[0])]
     last_breaks = [item for item in found if pointer.get(request.body, item[0]) in subjects]
     for where, change in [
@@ -100,8 +106,7 @@ async def a_body_beyond_a_bound_has_no_effect(case: Case) -> None:
 
     def violation_in(good: Request) -> BoundViolation | None:
         """The last one, a long text rather than a long list, of a member of the body rather than within one."""
-        subjects = [value for kind in case.named_in_body for value in case.fixture_of(good, kind).values()]
-        found = values_beyond_bounds(good.body, schema, fixed_places(case), subjects)
+        found = values_beyond_bounds(good.body, schema, fixed_places(case), fixture_values(case, good))
         upper = [violation for violation in found if violation.bound in _UPPER_BOUNDS]
         return min(reversed(upper), key=lambda v: (_UPPER_BOUNDS.index(v.bound), v.where.count("/")), default=None)
 

@@ -48,6 +48,11 @@ def fixed_places(case: Case) -> frozenset[str]:
     return frozenset(fixed)
 
 
+def fixture_values(case: Case, request: Request) -> list[str]:
+    """The values of the fixtures that the body refers to: what the call is about, such as a ticket."""
+    return [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
+
+
 def template_of(profile: Profile, operation: Operation) -> Any:
     body = profile.operations.get(operation.id, OperationFacts()).body
     schema = profile.body_schema(operation.request_schema)

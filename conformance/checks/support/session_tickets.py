@@ -6,6 +6,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import LEAST_MADE_UP
+from conformance.checks.support.invalid_bodies import fixture_values
 from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 from conformance.core.json_pointer import JsonValue
@@ -56,11 +57,9 @@ def _fixture_members(body: JsonValue) -> set[tuple[str, str]]:
 
 def ticket_in(case: Case, request: Request) -> tuple[str, str]:
     """The place of the ticket in the body, and the ticket; a further case where the body names none."""
-    fixture_values = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
+    values = fixture_values(case, request)
     found = [
-        (at, leaf)
-        for at, leaf in pointer.leaves(request.body)
-        if leaf in fixture_values and leaf not in request.path.values()
+        (at, leaf) for at, leaf in pointer.leaves(request.body) if leaf in values and leaf not in request.path.values()
     ]
     tickets = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
     case.require_case(tickets, "the body names no ticket that could be forged")
