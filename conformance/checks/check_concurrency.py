@@ -156,6 +156,9 @@ async def _expect_no_wait(case: Case, request: Request) -> None:
             (first,) = await sent
         if {first.status, duplicate.status} == {200, 409}:
             return
+        if 429 in {first.status, duplicate.status, read.status}:
+            await asyncio.sleep(_LIMITED_PAUSE_S)
+            continue
         if not (first.ok and duplicate.ok and read.ok):
             raise Inconclusive("a call, its duplicate or a read beside it was refused", first, duplicate, read)
         is_late = duplicate.duration_s > replay_s + _WAIT_S

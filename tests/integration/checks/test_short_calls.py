@@ -37,6 +37,25 @@ def test_a_409_of_any_burst_or_pair_is_what_the_profile_states(judged: Any, answ
     assert result.outcome is Outcome.PASSED, result
 
 
+def test_a_limited_pair_is_sent_again(judged: Any, answer: Any) -> None:
+    """A limiter that answers 429 now and then, to a call, its duplicate or the read, leaves nothing open."""
+    keys: dict[str, int] = {}
+    limited: list[str] = []
+
+    def script(arrived: Any) -> bytes:
+        key = key_of(arrived)
+        keys[key] = keys.get(key, 0) + 1
+        is_second_of_a_pair = len(keys) > 6 and key and keys[key] == 2
+        if is_second_of_a_pair and len(limited) < 2:
+            limited.append(key)
+            return bytes(answer(429, {"error": "too many"}))
+        return bytes(answer(409 if is_second_of_a_pair and key not in limited else 200, {"data": {"id": "c1"}}))
+
+    carts = {"cart": {"open": Fixture("cart", "open", values=tuple({"id": f"c{n}"} for n in range(40)))}}
+    result, _ = judged(script, law, QUOTE, idempotency=CONFLICTS, fixtures=carts)
+    assert result.outcome is Outcome.PASSED, result
+
+
 def test_calls_that_nobody_sees_in_progress_prove_nothing(judged: Any, answer: Any) -> None:
     """Neither that duplicates wait nor that they are refused."""
     carts = {"cart": {"open": Fixture("cart", "open", values=tuple({"id": f"c{n}"} for n in range(40)))}}
