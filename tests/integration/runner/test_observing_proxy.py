@@ -247,20 +247,22 @@ def test_the_reference_through_the_proxy(tmp_path: Path, prefix: str, failed: se
 
 
 @pytest.mark.slow
-def test_ten_thousand_connections_are_refused_politely(tmp_path: Path) -> None:
+def test_ten_thousand_connections_are_refused_politely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In waves that the system allows: each is served or gets 503, and the proxy answers afterwards."""
+    monkeypatch.setattr(proxy_module, "_CONNECT_S", 60.0)  # a shared machine may stand still for ten seconds
     head = b"GET /api/v1/runtime-config HTTP/1.1\r\nHost: me\r\n\r\n"
     with target(OK) as (url, _), proxied(tmp_path, url) as proxy:
-        statuses: dict[bytes, int] = {}
+        other_answers: list[bytes] = []
         for _ in range(20):
             wave = [connect(proxy) for _ in range(500)]
             for connection in wave:
                 connection.sendall(head)
             for connection in wave:
-                status = connection.recv(12)
-                statuses[status] = statuses.get(status, 0) + 1
+                received = connection.recv(4096)
+                if not received.startswith((b"HTTP/1.1 200", b"HTTP/1.1 503")):
+                    other_answers.append(received)
                 connection.close()
-        assert set(statuses) <= {b"HTTP/1.1 200", b"HTTP/1.1 503"} and sum(statuses.values()) == 10_000
+        assert not other_answers
         wait_until(lambda: _is_served(proxy, head))
 
 
