@@ -122,8 +122,8 @@ def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tupl
     schema, body = profile.body_schema(operation.request_schema), template_of(profile, operation)
     if schema is None or not isinstance(body, dict):
         return {"": None}
-    breaks = _breaks(profile, schema, body, _members(body))
     is_broken = _broken_by(schema, body)
+    breaks: dict[str, tuple[str, Change] | None] = {**_breaks(profile, schema, body, is_broken, _members(body))}
     breaks |= _null(body, is_broken, profile.oauth.code_verifier if profile.oauth else "")
     names = part_by_schema(list(breaks), profile, operation)
     return {name: breaks[name] for name in names} or {"": None}
@@ -137,10 +137,10 @@ def breaks_of_other_bodies(profile: Profile, operation: Operation) -> Mapping[st
         return {}
     known, found = set(_members(body)), dict[str, tuple[int, str, Change]]()
     for index, other in enumerate(facts.bodies):
-        places = [where for where in _members(other) if where not in known]
-        known.update(places)
-        for name, (where, change) in _breaks(profile, schema, other, places).items():
-            found[name] = index, where, change
+        if places := [where for where in _members(other) if where not in known]:
+            known.update(places)
+            breaks = _breaks(profile, schema, other, _broken_by(schema, other), places)
+            found |= {name: (index, where, change) for name, (where, change) in breaks.items()}
     return found
 
 
@@ -155,9 +155,11 @@ def _broken_by(schema: Any, body: Any) -> Callable[[Any], bool]:
     return lambda value: bool(errors(value) - known_errors)
 
 
-def _breaks(profile: Profile, schema: Any, body: Any, at: Sequence[str]) -> dict[str, tuple[str, Change]]:
+def _breaks(
+    profile: Profile, schema: Any, body: Any, is_broken: Callable[[Any], bool], at: Sequence[str]
+) -> dict[str, tuple[str, Change]]:
     """The members at these places, removed and with another type, as far as the schema refuses the body then."""
-    is_broken, texts, containers = _broken_by(schema, body), 0, 0
+    texts, containers = 0, 0
     verifier = profile.oauth.code_verifier if profile.oauth else ""  # covered by OA-2
     breaks: dict[str, tuple[str, Change]] = {}
     for where in at:
