@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import copysign
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.clocks import describe_offset, offset_of
@@ -21,7 +21,17 @@ from conformance.checks.support.oauth_exchange import (
     token_url_of,
 )
 from conformance.checks.support.proof_age import possible_ages
-from conformance.checks.support.redirect_uris import ALMOST
+from conformance.checks.support.proof_defects import (
+    CONDITIONS,
+    OF_AGE,
+    OF_ECDSA,
+    OF_NONCES,
+    OF_PATHS,
+    WARNED,
+    Defect,
+    other_host,
+    spoil_signature,
+)
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import other_body
 from conformance.checks.support.signals import Inconclusive, Violation
@@ -30,134 +40,26 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core.outcomes import Level
 
-Defect = Callable[[Request, str], Proof | None]
-"""The request and the URL it goes to -> the proof with one defect; None sends none."""
-
-
-def _header(**members: object) -> Defect:
-    return lambda request, url: replace(proof_of(request), header=members)
-
-
-def _claims(**members: object) -> Defect:
-    return lambda request, url: replace(proof_of(request), claims=members)
-
-
-def _private_key(request: Request, url: str) -> Proof:
-    proof = proof_of(request)
-    return replace(proof, header={"jwk": proof.key.private})
-
-
-def _other_htu(change: Callable[[str], str]) -> Defect:
-    return lambda request, url: replace(proof_of(request), claims={"htu": change(url)})
-
-
-def _other_host(url: str) -> str:
-    return urlunsplit(urlsplit(url)._replace(netloc="other.example"))
-
-
-def _other_port(url: str) -> str:
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    bare = host.rpartition(":")[0] if parts.port else host  # the brackets of an IPv6 address stay
-    return urlunsplit(parts._replace(netloc=f"{bare}:{1 + (parts.port or 8442) % 65535}"))
-
-
-def _other_scheme(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(scheme="http" if parts.scheme == "https" else "https"))
-
-
-def _spoilt(compact: str) -> str:
-    head, _, signature = compact.rpartition(".")
-    return f"{head}.{signature[:8]}{'A' if signature[8] != 'A' else 'B'}{signature[9:]}"
-
-
-def _without_signature(compact: str) -> str:
-    return compact[: compact.rindex(".") + 1]
-
-
-def _with_zeros(compact: str) -> str:
-    """With a signature of as many zero bytes, which some verifiers of ECDSA take for a good one (CVE-2022-21449)."""
-    head, _, signature = compact.rpartition(".")
-    return f"{head}.{'A' * len(signature)}"
-
-
-_UNKNOWN_CRIT: Final = "6-unknown-crit"
-_JTI_NO_TEXT: Final = "3-jti-no-text"
-_HTU_IN_OTHER_CASE, _HTU_WITH_SLASH = "9-htu-case-of-the-path", "9-htu-final-slash"
-_IAT_NO_NUMBER, _IAT_AS_TEXT = "11-iat-no-number", "11-iat-as-text"
-_EXTENSION: Final = "urn:example:no-such-extension"
-_KEY_ID: Final = "the-key-of-this-proof"
-"""A kid says which key it is (RFC 7515 section 4.1.4), and nothing of its signature."""
 _ROUNDING_S: Final = 2.0
 """iat has a resolution of one second, and so may the target's clock."""
-CONDITIONS: dict[str, Defect] = {
-    "1-absent": lambda request, url: None,
-    "1-two-headers": lambda request, url: replace(proof_of(request), copies=2),
-    "1-two-in-one-header": lambda request, url: replace(proof_of(request), alter=lambda proof: f"{proof}, {proof}"),
-    "2-no-jwt": lambda request, url: replace(proof_of(request), alter=lambda compact: "not-a-jwt"),
-    "2-two-parts": lambda request, url: replace(proof_of(request), alter=lambda compact: compact.rpartition(".")[0]),
-    "2-four-parts": lambda request, url: replace(proof_of(request), alter=lambda compact: f"{compact}.AAAA"),
-    "2-claims-no-object": lambda request, url: replace(proof_of(request), payload=b'["jti", "htm", "htu", "iat"]'),
-    "3-no-jti": _claims(jti=None),
-    "3-no-htm": _claims(htm=None),
-    "3-no-htu": _claims(htu=None),
-    "3-no-iat": _claims(iat=None),
-    _JTI_NO_TEXT: _claims(jti=7),
-    "4-typ-jwt": _header(typ="JWT"),
-    "4-no-typ": _header(typ=None),
-    "4-typ-no-text": _header(typ=7),
-    "4-typ-of-an-access-token": _header(typ="at+jwt"),
-    "5-alg-no-text": _header(alg=7),
-    "5-alg-none": lambda request, url: replace(proof_of(request), header={"alg": "none"}, signing="none"),
-    "5-alg-none-capital": lambda request, url: replace(proof_of(request), header={"alg": "None"}, signing="none"),
-    "5-alg-hs256": lambda request, url: replace(proof_of(request), header={"alg": "HS256"}, signing="hmac"),
-    "6-other-key": lambda request, url: replace(proof_of(request), signing="other"),
-    "6-spoilt-signature": lambda request, url: replace(proof_of(request), alter=_spoilt, header={"kid": _KEY_ID}),
-    "6-no-signature": lambda request, url: replace(proof_of(request), alter=_without_signature),
-    "6-signature-of-zeros": lambda request, url: replace(proof_of(request), alter=_with_zeros),
-    _UNKNOWN_CRIT: _header(crit=[_EXTENSION], **{_EXTENSION: True}),
-    "6-no-jwk": _header(jwk=None),
-    "6-jwk-no-object": _header(jwk="key"),
-    "6-jwk-of-no-known-type": _header(jwk={"kty": "none", "x": "AAAA"}),
-    "7-private-key": _private_key,
-    "8-htm-get": _claims(htm="GET"),
-    "8-htm-lower-case": _claims(htm="post"),
-    "8-htm-no-text": _claims(htm=7),
-    "9-htu-other-host": _other_htu(_other_host),
-    "9-htu-other-port": _other_htu(_other_port),
-    "9-htu-other-scheme": _other_htu(_other_scheme),
-    _HTU_IN_OTHER_CASE: _other_htu(ALMOST["case-of-the-path"]),
-    _HTU_WITH_SLASH: _other_htu(ALMOST["final-slash"]),
-    "9-htu-longer-path": _other_htu(lambda url: url + "/more"),
-    "9-htu-no-text": _claims(htu=7),
-    "9-htu-shorter-path": _other_htu(lambda url: url[:-1]),
-    "10-other-nonce": _claims(nonce="not-the-nonce-of-anyone"),
-    _IAT_NO_NUMBER: _claims(iat="yesterday"),
-    _IAT_AS_TEXT: lambda request, url: replace(proof_of(request), claims={"iat": str(int(time.time()))}),
-}
-"""By number of the condition in RFC 9449 section 4.3. OA-8 covers the window of condition 11."""
-_OF_PATHS: Final = [CONDITIONS[name] for name in (_HTU_IN_OTHER_CASE, _HTU_WITH_SLASH)]
-_WARNED: Final = [
-    CONDITIONS[name] for name in (_UNKNOWN_CRIT, _JTI_NO_TEXT, _HTU_IN_OTHER_CASE, _HTU_WITH_SLASH, _IAT_AS_TEXT)
-]
-"""What only RFC 7515 section 4.1.11, RFC 7519 section 4.1.7 and RFC 3986 section 6.2 call a defect."""
 
 
 @check("OA-6", cases=CONDITIONS)
 async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
     """A proof that violates one condition of RFC 9449 section 4.3 is refused, and a good proof afterwards is not.
 
-    A warning where a proof names an unknown extension as critical, where jti is a number, and where htu differs by the
-    case of its path or by a final slash: only other standards say that these are bad.
+    A warning where a signature of ECDSA is in DER, where a proof names an unknown extension as critical, where jti is a
+    number, and where htu differs by the case of its path or by a final slash: only other standards say that these are
+    bad.
     """
     request = await case.arrange()
     url = token_url_of(case)
-    if defect is CONDITIONS["10-other-nonce"] and not case.runtime.sender.nonce:
-        case.require_case(False, "the target demands no nonce")
-    case.require_case(defect not in _OF_PATHS or urlsplit(url).path.strip("/"), "the token endpoint's URL has no path")
-    proof, level = defect(request, url), Level.RECOMMENDED if defect in _WARNED else None
-    if proof is not None and defect in (CONDITIONS[_IAT_AS_TEXT], CONDITIONS[_IAT_NO_NUMBER]):
+    is_ecdsa = proof_of(request).key.algorithm.startswith("ES")
+    case.require_case(defect not in OF_NONCES or case.runtime.sender.nonce, "the target demands no nonce")
+    case.require_case(defect not in OF_PATHS or urlsplit(url).path.strip("/"), "the token endpoint's URL has no path")
+    case.require_case(defect not in OF_ECDSA or is_ecdsa, "the key is not one of ECDSA")
+    proof, level = defect(request, url), Level.RECOMMENDED if defect in WARNED else None
+    if proof is not None and defect in OF_AGE:
         await _expect_refusal_for_age(case, request, proof, "a defective proof", level)
     else:
         bad = request.with_proof(proof)
@@ -228,7 +130,7 @@ async def a_client_does_not_choose_the_host_of_the_target(case: Case) -> None:
     """
     request = await case.arrange()
     oauth = oauth_of(case)
-    url = _other_host(token_url_of(case))
+    url = other_host(token_url_of(case))
     bad = request.with_proof(replace(proof_of(request), claims={"htu": url}))
     for name, form in _FORWARDED.items():
         bad = bad.with_header(name, form.format(host=urlsplit(url).netloc))
@@ -246,10 +148,10 @@ async def a_proof_of_each_declared_algorithm_is_validated(case: Case, algorithm:
     """
     key = await new_key(case, algorithm)
     defects = {
-        f"a wrong {algorithm} signature": Proof(key, alter=_spoilt),
+        f"a wrong {algorithm} signature": Proof(key, alter=spoil_signature),
         f"a private key of {algorithm}": Proof(key, header={"jwk": key.private}),
         f"another htm, {algorithm}": Proof(key, claims={"htm": "PUT"}),
-        f"another htu, {algorithm}": Proof(key, claims={"htu": _other_host(token_url_of(case))}),
+        f"another htu, {algorithm}": Proof(key, claims={"htu": other_host(token_url_of(case))}),
     }
 
     async def refuse(_: Request) -> Answer:

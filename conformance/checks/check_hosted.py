@@ -96,13 +96,7 @@ async def a_ticket_is_consumed_once(case: Case) -> None:
 @check("HO-3", on=_HOSTED)
 async def a_ticket_opens_its_own_session_only(case: Case) -> None:
     """The ticket of one session is refused on another; that session's own ticket still works."""
-
-    async def refuse(request: Request) -> Answer:
-        bad = await with_ticket_of_another_session(case, request)
-        return await case.refusal(bad, REFUSAL_STATUSES, "the ticket of another session", control=request)
-
-    async with _allow_ended_session(case, partial(with_ticket_of_another_session, case)):
-        await case.share_control(refuse, "the ticket of another session")
+    await _expect_refusal(case, partial(with_ticket_of_another_session, case), "the ticket of another session")
 
 
 @check("HO-3", on=_HOSTED[:1])
@@ -110,16 +104,29 @@ async def a_used_ticket_opens_no_other_session(case: Case) -> None:
     """The ticket of a session that was consumed is refused on another; that session's own ticket still works."""
     used = await case.good_answer()
 
-    async def defect(request: Request) -> Request:
+    async def exchange_ticket(request: Request) -> Request:
         return await with_ticket_of_another_session(case, request, used.request)
 
+    await _expect_refusal(case, exchange_ticket, "the used ticket of another session")
+
+
+async def _expect_refusal(
+    case: Case,
+    defect: Defect,
+    purpose: str,
+    *,
+    any_refusal: bool = False,
+    level_of: Callable[[Request], Level | None] = lambda _: None,
+) -> None:
+    """The request with the defect is refused, and the good ticket of the session, or of another one, still works."""
+
     async def refuse(request: Request) -> Answer:
-        return await case.refusal(
-            await defect(request), REFUSAL_STATUSES, "the used ticket of another", control=request
-        )
+        level = level_of(request)
+        bad, control = await defect(request), request.with_fresh_key()
+        return await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=any_refusal, control=control, level=level)
 
     async with _allow_ended_session(case, defect):
-        await case.share_control(refuse, "the used ticket of another session")
+        await case.share_control(refuse, purpose)
 
 
 def _examine_failed_control(case: Case, defect: Defect) -> AbstractAsyncContextManager[None]:
@@ -171,14 +178,11 @@ async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable
                 return request.with_body(pointer.replace(other, places[0], change(ticket)))
         return _with_forged_ticket(case, change, request)
 
-    async def refuse(request: Request) -> Answer:
+    def level_of(request: Request) -> Level | None:
         _, ticket = ticket_in(case, request)
-        level = Level.RECOMMENDED if changes_label_only(ticket, change(ticket)) else None
-        bad, control = await forge(request), request.with_fresh_key()
-        return await case.refusal(bad, REFUSAL_STATUSES, "a forged ticket", control=control, level=level)
+        return Level.RECOMMENDED if changes_label_only(ticket, change(ticket)) else None
 
-    async with _allow_ended_session(case, forge):
-        await case.share_control(refuse, "a forged ticket")
+    await _expect_refusal(case, forge, "a forged ticket", level_of=level_of)
 
 
 @check("HO-3", on=_HOSTED)
@@ -189,12 +193,7 @@ async def a_condition_is_no_ticket(case: Case) -> None:
         where, _ = ticket_in(case, request)
         return request.with_body(pointer.replace(request.body, where, {"$ne": ""}))
 
-    async def refuse(request: Request) -> Answer:
-        bad, control = await forge(request), request.with_fresh_key()
-        return await case.refusal(bad, REFUSAL_STATUSES, "a condition for a ticket", any_refusal=True, control=control)
-
-    async with _allow_ended_session(case, forge):
-        await case.share_control(refuse, "a condition for a ticket")
+    await _expect_refusal(case, forge, "a condition for a ticket", any_refusal=True)
 
 
 @check("HO-3", on=_HOSTED)
@@ -206,12 +205,7 @@ async def a_ticket_in_the_query_does_not_count(case: Case) -> None:
         name = pointer.tokens(where)[-1]
         return (await with_ticket_of_another_session(case, request)).with_query(**{name: ticket})
 
-    async def refuse(request: Request) -> Answer:
-        bad, control = await defect(request), request.with_fresh_key()
-        return await case.refusal(bad, REFUSAL_STATUSES, "the right ticket in the query alone", control=control)
-
-    async with _allow_ended_session(case, defect):
-        await case.share_control(refuse, "the right ticket in the query alone")
+    await _expect_refusal(case, defect, "the right ticket in the query alone")
 
 
 def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Request) -> Request:

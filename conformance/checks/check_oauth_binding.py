@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -28,7 +27,7 @@ from conformance.checks.support.redirect_uris import ALMOST, EQUIVALENT
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike
 from conformance.checks.support.signals import Inconclusive
-from conformance.client.dpop import Proof
+from conformance.client.dpop import Proof, decode
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -192,9 +191,7 @@ def _claims(token: str) -> dict[str, Any] | None:
     if len(parts) != 3:
         return None
     try:
-        header, payload = (
-            strictjson.parse_leniently(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))) for part in parts[:2]
-        )
+        header, payload = (strictjson.parse_leniently(decode(part)) for part in parts[:2])
     except ValueError:
         return None
     return payload if isinstance(payload, dict) and isinstance(header, dict) and "alg" in header else None

@@ -29,6 +29,11 @@ def encode(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
+def decode(text: str) -> bytes:
+    """base64url without padding. Raises ValueError on what is not (RFC 7515 section 2)."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
 @dataclass(frozen=True)
 class ProofKey:
     """A key pair for proofs, with the JWS algorithm that it signs with."""

@@ -63,6 +63,22 @@ def escaped_body(body: Any, schema: Schema, keep: Collection[Any], values: Colle
     return body
 
 
+def with_known_items(body: Any, bodies: Collection[Any]) -> Any:
+    """The body, each of whose lists of texts has that member's items of the other bodies too, without placeholders.
+
+    A service may take some values alone that its schema does not name: those of the profile's bodies are among them.
+    """
+    if not isinstance(body, dict):
+        return body
+    longer = {}
+    for name, value in body.items():
+        lists = [other.get(name) for other in bodies if isinstance(other, dict)]
+        items = [item for found in lists if isinstance(found, list) for item in found]
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in (*value, *items)):
+            longer[name] = list(dict.fromkeys([*value, *(item for item in items if "{" not in item)]))
+    return {**body, **longer}
+
+
 def fullest_body(
     body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any], *, new_items: bool = True
 ) -> Any:

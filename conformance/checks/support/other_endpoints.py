@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.endpoint_bodies import escaped_body, fullest_body, least_body
+from conformance.checks.support.endpoint_bodies import escaped_body, fullest_body, least_body, with_known_items
+from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.new_endpoints import poll_copies, update_of
 from conformance.checks.support.update_steps import partial_update
 from conformance.client.request import Request
@@ -16,6 +17,7 @@ from conformance.core import json_pointer as pointer
 from conformance.profile.model import Profile
 
 _CREATE: Final = "createInstallationWebhook"
+_UPDATE: Final = "updateInstallationWebhook"
 FULLEST: Final = "fullest"
 LEAST: Final = "least"
 _MOST_FURTHER: Final = 3
@@ -60,7 +62,7 @@ async def other_endpoint(case: Case, kind: str | int) -> tuple[Answer, Answer]:
 
 
 async def _bodies(case: Case, create: Request, kind: str | int) -> list[Any]:
-    """The fullest body, with and without escapes, and one whose lists have known items alone; or another one."""
+    """The fullest body, with and without escapes, and two whose lists have known items alone; or another one."""
     schema = case.profile.body_schema(create.operation.request_schema)
     stated = case.runtime.arranger.facts(create.operation).bodies
     idempotency = case.profile.idempotency
@@ -70,8 +72,12 @@ async def _bodies(case: Case, create: Request, kind: str | int) -> list[Any]:
         assert schema is not None
         values = create.scope.values()
         with_escapes = fullest_body(escaped_body(create.body, schema, keep, values), schema, keep, values)
-        others = [fullest_body(create.body, schema, keep, values, new_items=new) for new in (True, False)]
-        return [with_escapes, *others]
+        plain = fullest_body(create.body, schema, keep, values)
+        updates = case.runtime.arranger.facts(case.contract.operations[_UPDATE])
+        longer = with_known_items(create.body, [*stated, updates.body, *updates.bodies])
+        is_longer = longer != create.body and not is_against_schema(case, create.with_body(longer))
+        shorter = [longer, create.body] if is_longer else [create.body]
+        return [with_escapes, plain, *(fullest_body(body, schema, keep, values, new_items=False) for body in shorter)]
     template = stated[kind] if isinstance(kind, int) else least_body(stated, create.body, schema, keep)
     case.require_case(template is not None, "the profile states no other body that creates an endpoint")
     return [await case.runtime.arranger.render_body(create, template)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import email.utils
 import json
 from typing import Final
 
+from conformance.client.dpop import decode
 from conformance.client.response import Answer
 
 _ROUNDING_S: Final = 1.0
@@ -30,7 +30,7 @@ def possible_ages(answer: Answer, age_s: float, ended_at: float) -> tuple[float,
     `age_s` is the age of the proof when it was written, `ended_at` the time by this clock after the answer came.
     """
     payload = sent_proof(answer).split(".")[1]
-    iat: float = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["iat"]
+    iat: float = json.loads(decode(payload))["iat"]
     least, greatest = age_s, ended_at - iat
     try:
         date_s = email.utils.parsedate_to_datetime(answer.header("Date") or "").timestamp()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
 
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from sqlalchemy import Connection
 
 from conformance.reference.call import Call
@@ -15,6 +18,8 @@ from conformance.reference.registry import fault
 
 _TOKEN = ("exchangeOAuthToken",)
 _MAX_DIGITS = 20
+_SIZES = {"ES256": 32, "ES384": 48}
+"""Bytes of each integer of a signature (RFC 7518, section 3.4)."""
 
 
 @fault(
@@ -287,3 +292,23 @@ def query_in_htu(policy: Policy) -> Policy:
         policy.oauth.proof["url"](call, proof)
 
     return with_proof(policy, url=url)
+
+
+@fault(
+    "X175",
+    requirement="OA-6",
+    title="an ECDSA signature in DER is accepted beside one of two integers of fixed length",
+    operations=_TOKEN,
+    source="a verifier that tries the encoding of its cryptographic library as well; RFC 7518 section 3.4 has one",
+)
+def signature_in_der(policy: Policy) -> Policy:
+    def is_signed(call: Call, proof: Proof) -> None:
+        head, _, signature = proof.text.rpartition(".")
+        size = _SIZES.get(str(proof.header.get("alg")))
+        if size:
+            with suppress(ValueError):
+                raw = b"".join(part.to_bytes(size) for part in decode_dss_signature(decode_part(signature)))
+                proof = replace(proof, text=f"{head}.{base64.urlsafe_b64encode(raw).rstrip(b'=').decode()}")
+        policy.oauth.proof["signature"](call, proof)
+
+    return with_proof(policy, signature=is_signed)

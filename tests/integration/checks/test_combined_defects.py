@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from conformance.checks.check_concurrency import duplicates_at_once_are_one_call
-from conformance.checks.check_dpop import _other_port, _other_scheme
 from conformance.checks.check_search import a_filter_narrows_the_result
 from conformance.checks.support.case import Case
+from conformance.checks.support.proof_defects import other_port, other_scheme
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Search
 from tests.support.check_runs import CONTRACT
@@ -88,5 +88,5 @@ def test_another_success_among_duplicates_is_not_about_duplicates(judged: Any, a
     ],
 )
 def test_another_port_and_another_scheme_are_all_that_differs(url: str, port: str, scheme: str) -> None:
-    assert _other_port(url) == port
-    assert _other_scheme(url) == scheme
+    assert other_port(url) == port
+    assert other_scheme(url) == scheme

@@ -7,7 +7,13 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from conformance.checks.support.endpoint_bodies import escaped_body, fullest_body, least_body, opposite_switches
+from conformance.checks.support.endpoint_bodies import (
+    escaped_body,
+    fullest_body,
+    least_body,
+    opposite_switches,
+    with_known_items,
+)
 
 TEXT = {"type": "string", "minLength": 1, "maxLength": 40}
 SCHEMA: dict[str, Any] = {
@@ -50,6 +56,14 @@ def test_the_fullest_body_fits_its_schema_and_is_in_no_order() -> None:
     assert {name: full[name] for name in ("url", "code", "short")} == {
         name: BODY[name] for name in ("url", "code", "short")
     }
+
+
+def test_a_list_takes_the_items_that_other_bodies_have_without_their_placeholders() -> None:
+    """Its own come first, each once; members that are not lists of texts in all of the bodies stay as they are."""
+    others = [{"kinds": ["b", "c"], "states": [1]}, {"kinds": ["{cart.id}", "d"]}, None, {"more": ["e"]}]
+    body = {"kinds": ["a", "b"], "states": ["on"], "code": "abc"}
+    assert with_known_items(body, others) == {"kinds": ["a", "b", "c", "d"], "states": ["on"], "code": "abc"}
+    assert with_known_items(["a"], others) == ["a"]
 
 
 def test_without_new_items_a_list_has_its_own_in_another_order() -> None:
