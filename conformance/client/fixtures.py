@@ -41,6 +41,8 @@ _HEADERS: Final = (("Accept", "*/*"), ("Accept-Encoding", "gzip"), ("User-Agent"
 _NOT_THERE: Final = (404, 410)
 _USER: Final = re.compile(r"(?<=://)[^/?#]*@")
 
+_MANUAL_RUN: Final = "run it by hand to see what it prints: that may contain secrets, so the suite does not show it"
+
 oldest_fixture: ContextVar[float] = ContextVar("oldest_fixture")
 """When the oldest fixture of a request was asked for. Set to the present time before a request is arranged."""
 
@@ -291,11 +293,11 @@ class Fixtures:
             problem = error.strerror if isinstance(error, OSError) else error
             raise FixtureError(f"cannot start {arguments[0]}: {problem}", where=_key(fixture)) from None
         if code:
-            raise FixtureError(f"{arguments[0]} ended with {code}", where=_key(fixture))
+            raise FixtureError(f"{arguments[0]} ended with {code}", where=_key(fixture), hint=_MANUAL_RUN)
         try:
             return strictjson.parse_leniently(output)
         except strictjson.JsonError:
-            raise FixtureError(f"{arguments[0]} printed no JSON", where=_key(fixture)) from None
+            raise FixtureError(f"{arguments[0]} printed no JSON", where=_key(fixture), hint=_MANUAL_RUN) from None
 
     def _environment(self) -> dict[str, str]:
         """The process environment without the credentials: a fixture command needs no key of the target."""

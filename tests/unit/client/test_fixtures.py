@@ -226,6 +226,7 @@ def test_a_command_gets_arguments_and_context(tmp_path: Path) -> None:
     [
         (command("sys.exit(3)"), "ended with 3"),
         (command("print('no json')"), "printed no JSON"),
+        (command("sys.exit(3)"), "run it by hand to see what it prints"),
         (command("print('[]')"), "no JSON object"),
         (command("os.kill(os.getpid(), 9)"), "ended with -9"),
         (("./there-is-none",), "cannot start ./there-is-none"),
