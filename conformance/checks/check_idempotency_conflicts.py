@@ -22,6 +22,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.core.messages import plural
 from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
@@ -116,7 +117,7 @@ async def a_conflict_has_no_effect(case: Case) -> None:
         repeat = await case.send(await _variation(case, where, index)(first.request), purpose)
     if repeat.is_refused and (effects := await oracle.count_effects()):
         message = f"another payload under a used key was answered {repeat.summary} and yet took effect"
-        raise case.violation(message, first, repeat, expected="no effect", observed=f"{effects} effects")
+        raise case.violation(message, first, repeat, expected="no effect", observed=plural(effects, "effect"))
 
 
 @check("IDEM-4")

@@ -33,6 +33,7 @@ from conformance.checks.support.separate_counts import Separation
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.response import NO_VALUE, Answer
 from conformance.client.retry_after import retry_after_s, stated_delay_s
+from conformance.core.messages import plural
 from conformance.core.outcomes import Level
 from conformance.judge.invariants import ERROR_SCHEMA
 from conformance.profile.behavior import RateLimit
@@ -225,7 +226,7 @@ def _expect_enforced(case: Case, burst: Burst, facts: RateLimit) -> None:
             f"more passed than the declared limit allows: {burst.measure}",
             burst.last,
             expected=f"at most {allowed} in that time ({stated})",
-            observed=f"{burst.successes} requests",
+            observed=plural(burst.successes, "request"),
         )
     if burst.limited_answer is None:
         raise Inconclusive(slow_burst_message(case, burst, facts), burst.last, cause="rate limit")
@@ -285,7 +286,7 @@ async def a_limit_of_a_caller_is_not_evaded(case: Case) -> None:
                 _limited_answer(provocation),
                 burst.last,
                 expected=f"at most {allowed} in that time",
-                observed=f"{burst.successes} requests",
+                observed=plural(burst.successes, "request"),
             )
 
 

@@ -23,6 +23,11 @@ def join_values(values: Iterable[object], limit: int = 12) -> str:
     return (", ".join(texts[:limit]) or "none") + suffix
 
 
+def plural(count: int, noun: str, plural_form: str = "") -> str:
+    """`1 result`, `2 results`, `1,000 results`."""
+    return f"{count:,} {noun if count == 1 else plural_form or noun + 's'}"
+
+
 def shorten(text: str, limit: int = 80) -> str:
     """The beginning and the end of a longer text: such as an argument of the command line, or a name in a fixture."""
     if len(text) <= limit:

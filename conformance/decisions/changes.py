@@ -13,10 +13,10 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from conformance.core.changes import CauseChange, Changes, LatencyChange
+from conformance.core.messages import plural
 from conformance.core.model import Cause, Run
 from conformance.core.outcomes import JUDGED_OUTCOMES
 from conformance.decisions.latency import is_slower
-from conformance.reports.shaping.text import plural
 
 _Key = tuple[str, str, str]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from conformance.core.messages import without_operation
+from conformance.core.messages import plural, without_operation
 from conformance.core.outcomes import Outcome
 from conformance.decisions.comparison import CONFORM, Comparison, Difference, Kind
 from conformance.decisions.html_page import page
 from conformance.reports.shaping.grouping import SYMBOLS
-from conformance.reports.shaping.text import clean, dumps, map_strings, one_line, plural, utf8
+from conformance.reports.shaping.text import clean, dumps, map_strings, one_line, utf8
 from conformance.reports.summary import code, escape
 
 _MAX_LINES = 40

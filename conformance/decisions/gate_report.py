@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from conformance.core.messages import join_values
+from conformance.core.messages import join_values, plural
 from conformance.core.model import Result, Run, Waiver
 from conformance.core.outcomes import WAIVED, Verdict
 from conformance.decisions.gate import ALL, REGRESSIONS, Decision, Obstacle
 from conformance.reports.shaping.grouping import SYMBOLS, waiver_text
-from conformance.reports.shaping.text import console_text, one_line, plural
+from conformance.reports.shaping.text import console_text, one_line
 
 _MAX_LINES = 20
 _MAX_NAMES = 4

@@ -8,10 +8,11 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from conformance.core.messages import plural
 from conformance.decisions.history import Trend
 from conformance.decisions.html_page import page
 from conformance.decisions.run_folders import page_link
-from conformance.reports.shaping.text import clean, dumps, map_strings, plural, utf8
+from conformance.reports.shaping.text import clean, dumps, map_strings, utf8
 
 _HEAD = (
     f"  {'began':20}  {'verdict':13}  {'failed':>6}  {'not judged':>10}  "

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from conformance.core.messages import plural
 from conformance.reports import html as report
 from conformance.reports.shaping import text
 
@@ -39,7 +40,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters.update(plural=text.plural, one_line=text.one_line, cut=text.cut)
+    environment.filters.update(plural=plural, one_line=text.one_line, cut=text.cut)
     return environment
 
 

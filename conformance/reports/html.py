@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, Stric
 from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
+from conformance.core.messages import plural
 from conformance.core.model import Run
 from conformance.core.package import cache_directory
 from conformance.reports.page import evidence, view
@@ -94,7 +95,7 @@ def _environment() -> Environment:
     )
     environment.globals.update(view=view, counts=counts, grouping=grouping, traffic=traffic, OUTCOMES=grouping.OUTCOMES)
     environment.filters.update(
-        plural=text.plural,
+        plural=plural,
         marked=_highlight,
         ms=text.milliseconds,
         key=id,

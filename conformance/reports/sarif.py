@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from conformance.core.messages import plural
 from conformance.core.model import Cause, ProfilePlace, RequirementRow, Run
 from conformance.core.outcomes import Level, Outcome
 from conformance.core.paths import display_path
 from conformance.reports.shaping.bounded_run import bound_texts
 from conformance.reports.shaping.grouping import Group, failures, warnings
-from conformance.reports.shaping.text import cut, dumps, map_strings, one_line, plural, utf8, visible, write
+from conformance.reports.shaping.text import cut, dumps, map_strings, one_line, utf8, visible, write
 
 FILE = "report.sarif"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

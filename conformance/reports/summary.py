@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.core.messages import plural
 from conformance.core.model import Exchange, MissingFact, Result, Run
 from conformance.core.outcomes import Outcome
 from conformance.core.paths import display_command
@@ -24,7 +25,7 @@ from conformance.reports.shaping.grouping import (
     Shortfall,
 )
 from conformance.reports.shaping.marks import marks
-from conformance.reports.shaping.text import cut, one_line, plural, size, visible, write
+from conformance.reports.shaping.text import cut, one_line, size, visible, write
 
 FILE = "summary.md"
 LIMIT = 20_000

@@ -9,13 +9,14 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from conformance.core.messages import plural
 from conformance.core.model import MissingFact, Result, Run
 from conformance.core.outcomes import OPEN_OUTCOMES, WAIVED, Outcome, Verdict
 from conformance.core.paths import display_command
 from conformance.reports.shaping import counts, grouping, traffic, transcript
 from conformance.reports.shaping.bounded_run import bound_texts
 from conformance.reports.shaping.grouping import SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall
-from conformance.reports.shaping.text import clean, console_text, one_line, plural
+from conformance.reports.shaping.text import clean, console_text, one_line
 
 __all__ = ["clean", "print_summary", "summary", "summary_lines", "verdict_line"]
 

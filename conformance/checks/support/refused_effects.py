@@ -13,6 +13,7 @@ from conformance.checks.support.replays import have_equal_values
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
+from conformance.core.messages import plural
 from conformance.core.outcomes import Level
 
 _PROOFS: Final = 2
@@ -87,7 +88,7 @@ async def expect_no_effect(case: Case, request: Request, defect: Change, purpose
     readable = oracle.readable_signs
     if count := await oracle.count_effects(is_proven_later=True):
         message = f"{purpose} was answered {answer.summary} and yet took effect"
-        raise case.violation(message, answer, expected="no effect", observed=f"{count} effects")
+        raise case.violation(message, answer, expected="no effect", observed=plural(count, "effect"))
 
     async with examine_failed_control(case, as_defect(defect), purpose, level=level_of_failed_control(case)):
         await case.control(request)

@@ -19,6 +19,7 @@ from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core.errors import FixtureError
+from conformance.core.messages import plural
 from conformance.core.outcomes import Level
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
@@ -218,7 +219,7 @@ async def expect_conflict(case: Case, transition: Transition | None) -> None:
     await _expect_lasting_conflict(case, request, transition, answer)
     if oracle is not None and (effects := await oracle.count_visible_effects()):
         description = f"the state conflict was answered {answer.summary} and yet took effect"
-        raise case.violation(description, answer, expected="no effect", observed=f"{effects} effects")
+        raise case.violation(description, answer, expected="no effect", observed=plural(effects, "effect"))
 
 
 async def _expect_lasting_conflict(case: Case, request: Request, transition: Transition, first: Answer) -> None:

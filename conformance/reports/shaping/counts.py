@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from conformance.core.messages import plural
 from conformance.core.model import Run
 from conformance.core.outcomes import BAD_OUTCOMES
 from conformance.reports.shaping.grouping import OUTCOMES
-from conformance.reports.shaping.text import plural
 
 _INVARIANT = "invariant::"
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import datetime
 
-from conformance.core.messages import PREFIX_ADVICE, without_operation
+from conformance.core.messages import PREFIX_ADVICE, plural, without_operation
 from conformance.core.model import Cause, Exchange, RequirementRow, Result, Run, Waiver
 from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, WAIVED, Level, Outcome, Verdict
 from conformance.journal.exchange_store import exchanges_by_id
 from conformance.reports.shaping import traffic
-from conformance.reports.shaping.text import clean, cut, milliseconds, one_line, plural
+from conformance.reports.shaping.text import clean, cut, milliseconds, one_line
 
 EVIDENCE_OUTCOMES = frozenset({*BAD_OUTCOMES, Outcome.WARNED, Outcome.INCONCLUSIVE})
 """Outcomes whose exchanges are shown as evidence."""

@@ -81,11 +81,6 @@ def one_line(text: str, limit: int = 200) -> str:
     return cut(" ".join(text[: limit * 8].split()), limit)
 
 
-def plural(count: int, noun: str, plural_form: str = "") -> str:
-    """`1 result`, `2 results`, `1,000 results`."""
-    return f"{count:,} {noun if count == 1 else plural_form or noun + 's'}"
-
-
 def milliseconds(value: float) -> str:
     """`0.4 ms`, `12 ms`, `3.2 s`."""
     if value >= 1000:

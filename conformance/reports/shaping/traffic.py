@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from conformance.core.messages import plural
 from conformance.core.model import Run
 from conformance.core.observed_traffic import ObservedTraffic
-from conformance.reports.shaping.text import cut, one_line, plural
+from conformance.reports.shaping.text import cut, one_line
 
 _NAMES = 4
 _PATHS = 8

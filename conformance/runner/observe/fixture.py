@@ -13,7 +13,8 @@ import pytest
 
 from conformance.client.redaction.secrets import clean_with_all
 from conformance.core.errors import ConformanceError
-from conformance.reports.shaping.text import console_text, plural
+from conformance.core.messages import plural
+from conformance.reports.shaping.text import console_text
 from conformance.reports.terminal import verdict_line
 from conformance.runner.observe.listening import BackgroundProxy
 from conformance.runner.observe.traffic_run import TrafficOptions

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from conformance.reports.shaping.text import console_text, plural
+from conformance.core.messages import plural
+from conformance.reports.shaping.text import console_text
 
 if TYPE_CHECKING:
     from conformance.runner.observe.traffic_run import TrafficRun

@@ -12,9 +12,9 @@ from conformance.checks.support.identity import SCOPES, candidates, extra_scopes
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
+from conformance.core.messages import plural
 from conformance.profile.installations import is_of_home, keys_without_installation
 from conformance.profile.model import Credential, Profile
-from conformance.reports.shaping.text import plural
 from conformance.setup.conventions import AUTHORIZATION_FORMATS
 from conformance.setup.doctor.facts import Fact, note, obstacle, proven, unsure, wrong
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.reports.shaping.text import clean, cut, map_strings, milliseconds, one_line, plural, utf8, visible
+from conformance.core.messages import plural
+from conformance.reports.shaping.text import clean, cut, map_strings, milliseconds, one_line, utf8, visible
 from tests.support.runs import PAYLOADS
 
 ANY = st.text(alphabet=st.characters(codec=None)) | st.sampled_from(PAYLOADS)
