@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import structs
 
-from conformance.checks.support.authorization import INACTIVE, UNDECLARED_PARAMETER, cases, has_category
+from conformance.checks.support.authorization import INACTIVE, cases, has_category, with_undeclared_parameter
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import every_nth
 from conformance.checks.support.path_spellings import PLAIN_SPELLINGS, SPELLINGS, with_spelling
@@ -88,7 +88,7 @@ async def a_defective_credential_is_answered_401(case: Case, defect: str) -> Non
     async def refuse(request: Request) -> Answer:
         bad = change(request)
         if defect == "random-key":
-            odd = bad.with_query(**UNDECLARED_PARAMETER).with_fresh_key()
+            odd = with_undeclared_parameter(bad).with_fresh_key()
             answer = await case.send_with_retry(odd, f"{purpose}, an undeclared parameter", request.with_fresh_key())
             if answer.ok:
                 raise case.violation(f"{message}, with an undeclared parameter", answer, expected="401")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -115,6 +116,15 @@ async def no_other_body_is_exchanged_without_a_proof(case: Case) -> None:
     bad = request.with_body(await other_body(case, request)).with_proof(None)
     purpose = "another body without a proof"
     await case.shared_negative(lambda _: bad, PROOF_STATUSES, purpose, any_refusal=True)
+
+
+@check("OA-6")
+async def the_credentials_of_a_client_are_no_proof(case: Case) -> None:
+    """Without a proof the exchange is refused also where the request has a client's password (RFC 6749, 2.3.1)."""
+    request = await case.arrange()
+    password = base64.b64encode(f"{oauth_of(case).client_id}:no-such-password".encode()).decode()
+    bad = request.with_proof(None).with_made_up_authorization(f"Basic {password}")
+    await case.shared_negative(lambda _: bad, PROOF_STATUSES, "a password, and no proof", any_refusal=True)
 
 
 _FORWARDED: Final = {"X-Forwarded-Host": "{host}", "Forwarded": "host={host}", "X-Original-Host": "{host}"}

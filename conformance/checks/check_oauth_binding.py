@@ -13,6 +13,7 @@ from conformance.checks.support.oauth_exchange import (
     PROOF_STATUSES,
     access_token,
     arrange_for_other_client,
+    claims_of,
     exchange_with,
     new_key,
     oauth_of,
@@ -27,11 +28,10 @@ from conformance.checks.support.redirect_uris import ALMOST, EQUIVALENT
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike
 from conformance.checks.support.signals import Inconclusive
-from conformance.client.dpop import Proof, decode
+from conformance.client.dpop import Proof
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
-from conformance.core import strict_json as strictjson
 from conformance.core.model import REFUSAL_STATUSES
 from conformance.core.outcomes import Level
 
@@ -185,25 +185,13 @@ async def a_proof_is_used_once(case: Case) -> None:
         raise case.violation("a used proof was accepted", answer, expected="400 or 401")
 
 
-def _claims(token: str) -> dict[str, Any] | None:
-    """The claims of a JWT, unverified; None where the token is opaque, as a signed text of another form is."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        return None
-    try:
-        header, payload = (strictjson.parse_leniently(decode(part)) for part in parts[:2])
-    except ValueError:
-        return None
-    return payload if isinstance(payload, dict) and isinstance(header, dict) and "alg" in header else None
-
-
 @check("OA-9")
 async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
     """token_type is DPoP, and a readable token confirms the key's thumbprint (RFC 9449 sections 5 and 6.1)."""
     _need_place_of_token(case)
     answer = await case.good_answer()
     _expect_bound(case, answer)
-    if _claims(access_token(case, answer)) is None and not oauth_of(case).token_type:
+    if claims_of(access_token(case, answer)) is None and not oauth_of(case).token_type:
         raise Inconclusive("the token is opaque, and its type is not stated", answer)
 
 
@@ -228,7 +216,7 @@ def _expect_bound(case: Case, answer: Answer) -> None:
         kind = pointer.get(answer.value, oauth.token_type) if pointer.has(answer.value, oauth.token_type) else None
         if not isinstance(kind, str) or kind.lower() != "dpop":
             raise case.violation("the token is not of type DPoP", answer, expected="DPoP", observed=str(kind))
-    claims, confirmation = _claims(access_token(case, answer)), _thumbprint(answer.data)
+    claims, confirmation = claims_of(access_token(case, answer)), _thumbprint(answer.data)
     confirmed = {thumbprint for thumbprint in (_thumbprint(claims), confirmation) if thumbprint}
     if claims is not None and not confirmed:  # it may be known by introspection (RFC 9449 section 6.2)
         case.note("neither the answer nor the token, a JWT, shows the key that it is bound to")
@@ -255,7 +243,7 @@ async def the_token_is_bound_to_any_proof_key(case: Case, members: Mapping[str, 
     token = access_token(case, answer)
     if token and token == access_token(case, usual):
         raise case.violation("the holders of two proof keys got one token", usual, answer, expected="another token")
-    confirmed = [_thumbprint(answer.data), _thumbprint(_claims(token))]
+    confirmed = [_thumbprint(answer.data), _thumbprint(claims_of(token))]
     case.require_case(any(confirmed), "neither the answer nor the token shows the key that it is bound to")
     if {*filter(None, confirmed)} != {key.thumbprint}:
         expected = "cnf.jkt of the proof's key"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.lifetimes import DISTANCE_S, LONGEST_WAIT_S, ROUNDING_S, age_at_end, need_time
 from conformance.checks.support.oauth_exchange import (
     CODE_AGE,
+    access_token,
     arrange_for_other_client,
+    claims_of,
     makes_codes_on_demand,
     oauth_of,
     seconds_of,
@@ -22,6 +24,10 @@ from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
+from conformance.core.outcomes import Level
+
+_LEEWAY_S: Final = 60.0
+"""Few minutes at most, for clocks that differ (RFC 7519 section 4.1.4)."""
 
 
 @check("OA-14", cases={"just-before-its-end": False, "just-after-its-end": True}, chain=True)
@@ -105,9 +111,21 @@ async def _with_a_code_of_age(case: Case, age_s: float, lifetime_s: float) -> Re
 
 @check("OA-17")
 async def the_answer_states_the_lifetime_of_the_token(case: Case) -> None:
-    """The answer to an exchange says the lifetime that the profile states."""
+    """The answer to an exchange says the lifetime that the profile states; another one in a JWT is a warning.
+
+    A service may take a token for valid somewhat longer than it says (RFC 7519 section 4.1.4).
+    """
     _need_lifetime_of_tokens(case)
-    _expect_stated_lifetime(case, await case.good_answer())
+    answer = await case.good_answer()
+    _expect_stated_lifetime(case, answer)
+    claims, lifetime_s = claims_of(access_token(case, answer)) or {}, oauth_of(case).token_lifetime_s or 0.0
+    expires_at, issued_at = (seconds_of(claims.get(name)) for name in ("exp", "iat"))
+    if expires_at is None or issued_at is None:
+        return
+    if abs(expires_at - issued_at - lifetime_s) > _LEEWAY_S:
+        observed = f"{expires_at - issued_at:g} s"
+        message = "the token ends at another time than oauth.token_lifetime_s says, by its iat and exp"
+        raise case.violation(message, answer, expected=f"{lifetime_s:g} s", observed=observed, level=Level.RECOMMENDED)
 
 
 @check("OA-17")

@@ -11,11 +11,11 @@ from typing import Any, Final
 from conformance.checks.support.authorization import (
     ALLOWED,
     LACKS_SCOPE,
-    UNDECLARED_PARAMETER,
     cases,
     credentials_without_scope,
     has_category,
     names,
+    with_undeclared_parameter,
 )
 from conformance.checks.support.authorization_forms import equal_forms, with_form
 from conformance.checks.support.body_variation import vary_body
@@ -92,7 +92,7 @@ async def _refused_variant(case: Case, bad: Request, change: Change | None, *, h
     """
     differences = ["another valid body"] if change is not None else []
     difference = " and ".join([*differences, *(["an undeclared parameter"] if has_query else [])])
-    changed = bad.with_query(**UNDECLARED_PARAMETER) if has_query else bad
+    changed = with_undeclared_parameter(bad) if has_query else bad
     if change is not None:
         changed = await change(changed)
     answer = await case.send_with_retry(changed.with_fresh_key(), f"the key {bad.credential!r}, {difference}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.profile.installations import is_foreign, is_of_home
 from conformance.profile.model import Credential, Profile
@@ -21,8 +22,16 @@ UNKNOWN_INSTALLATION: Final = "unknown installation"
 RESERVED: Final = "spared"
 """Reserved for the rate limit checks, since requests are counted by key; another key has the same scopes."""
 
-UNDECLARED_PARAMETER: Final = {"xConformanceProbe": "1"}
-"""With a query a rule may not hold that compares whole URLs. A target may refuse a parameter that it does not know."""
+_PUBLIC_PATHS: Final = "/api/v1/catalog/,/api/v1/oauth/token,/api/v1/hosted/,/api/v1/runtime-config,/api/v1/search"
+
+
+def with_undeclared_parameter(request: Request) -> Request:
+    """The request with a query parameter of no operation, whose value has the paths of public ones (RFC 3986, 3.4).
+
+    A rule may not hold that compares whole URLs, or that looks for a public path in them. A target may refuse a
+    parameter that it does not know.
+    """
+    return request.with_raw_query("xConformanceProbe", _PUBLIC_PATHS)
 
 
 def category_of(profile: Profile, operation: Operation, credential: Credential) -> str:

@@ -109,8 +109,13 @@ async def _expect_trouble_alone(case: Case, request: Request) -> None:
 
 
 async def continue_through_window(case: Case, request: Request, burst: Burst, facts: RateLimit | None = None) -> Burst:
-    """The burst with more requests for the length of a short window, evenly spaced: the window may end too early."""
+    """The burst with more requests for the length of a short window, evenly spaced: the window may end too early.
+
+    A burst of which more passed than the limit allows stays alone: in the time of the window as many might have passed.
+    """
     facts = facts or case.profile.rate_limit
+    if exceeds(facts, burst):
+        return burst
     if not (facts.limit and facts.window_s and facts.window_s <= _LONGEST_WINDOW_S):
         return burst
     count = min(facts.max_requests - burst.request_count, _WINDOW_LIMITS * facts.limit)

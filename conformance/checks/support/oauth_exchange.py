@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import copysign, inf
+from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.proof_age import sent_proof
-from conformance.client.dpop import Proof, ProofKey
+from conformance.client.dpop import Proof, ProofKey, decode
 from conformance.client.redaction.learn import guard_key
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
 from conformance.profile.behavior import OAuth
 from conformance.profile.model import Profile
 
@@ -95,6 +97,18 @@ def access_token(case: Case, answer: Answer) -> str:
     where = oauth_of(case).access_token
     found = pointer.get(answer.value, where) if where and pointer.has(answer.value, where) else ""
     return found if isinstance(found, str) else ""
+
+
+def claims_of(token: str) -> dict[str, Any] | None:
+    """The claims of a JWT, unverified; None where the token is opaque, as a signed text of another form is."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        header, payload = (strictjson.parse_leniently(decode(part)) for part in parts[:2])
+    except ValueError:
+        return None
+    return payload if isinstance(payload, dict) and isinstance(header, dict) and "alg" in header else None
 
 
 async def exchange_with(case: Case, algorithm: str) -> Answer:

@@ -180,3 +180,13 @@ def any_key_with_a_query(policy: Policy) -> Policy:
 )
 def no_scope_with_a_query(policy: Policy) -> Policy:
     return _with_scope_exception(policy, lambda call: bool(call.request.query))
+
+
+@fault(
+    "X176",
+    requirement="AUTH-1",
+    title="a URL with the path of a public operation in its query needs no valid key",
+    source="a filter that looks for public paths in the whole request line",
+)
+def public_path_in_the_query(policy: Policy) -> Policy:
+    return _with_fallback(policy, lambda call: _FULL if b"/v1/search" in call.request.query else None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.reference.call import Answer, Call, JsonObject, Refusal
-from conformance.reference.dpop import Proof
+from conformance.reference.dpop import Proof, decode_part
 from conformance.reference.faults.oauth_facts import off
 from conformance.reference.idempotency import run_once
 from conformance.reference.oauth import burn
@@ -161,3 +163,18 @@ def code_of_any_key(policy: Policy) -> Policy:
 def iat_given_up_for_nonces(policy: Policy) -> Policy:
     """A proof without a nonce, such as a stolen one, has an age then that nothing limits."""
     return with_proof(policy, fresh=lambda _call, _proof: None)
+
+
+@off("X178", "OA-17", "a token ends a thousand times as late as its answer says", "milliseconds in a claim", "V548")
+def late_end_of_the_token(policy: Policy) -> Policy:
+    issue = policy.oauth.issue
+
+    def issue_late(call: Call, code: Mapping[str, Any]) -> JsonObject:
+        members = issue(call, code)
+        header, payload, signature = str(members["accessToken"]).split(".")
+        claims = json.loads(decode_part(payload))
+        claims["exp"] = claims["iat"] + 1000 * (claims["exp"] - claims["iat"])
+        late = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+        return {**members, "accessToken": f"{header}.{late}.{signature}"}
+
+    return with_oauth(policy, issue=issue_late)

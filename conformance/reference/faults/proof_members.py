@@ -312,3 +312,17 @@ def signature_in_der(policy: Policy) -> Policy:
         policy.oauth.proof["signature"](call, proof)
 
     return with_proof(policy, signature=is_signed)
+
+
+@fault(
+    "X177",
+    requirement="OA-6",
+    title="an exchange with an Authorization header needs no proof",
+    operations=_TOKEN,
+    source="a branch for confidential clients, which the service has none of",
+)
+def no_proof_beside_credentials(policy: Policy) -> Policy:
+    def read_proof(call: Call) -> Proof | None:
+        return None if call.request.first_header(b"authorization") else policy.oauth.read_proof(call)
+
+    return with_oauth(policy, read_proof=read_proof)

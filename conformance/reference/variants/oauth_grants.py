@@ -69,7 +69,8 @@ def keys_by_introspection(policy: Policy) -> Policy:
 
     def issue_session(call: Call, code: Mapping[str, Any]) -> JsonObject:
         members = {name: value for name, value in issue(call, code).items() if name != "cnf"}
-        header, payload = {"alg": "ES256", "typ": "at+jwt"}, {"sid": secrets.token_hex(16), "exp": int(call.now) + 3600}
+        header, now = {"alg": "ES256", "typ": "at+jwt"}, int(call.now)
+        payload = {"sid": secrets.token_hex(16), "iat": now, "exp": now + policy.oauth.token_lifetime_s}
         token = f"{_encode(header)}.{_encode(payload)}.{secrets.token_urlsafe(64)}"
         return {**members, "accessToken": token}
 
