@@ -189,6 +189,15 @@ def test_a_window_that_lasts_shows_no_recovery() -> None:
     assert not exceeds(facts, burst)
 
 
+@pytest.mark.usefixtures("real_time")
+def test_a_burst_that_exceeds_the_limit_by_itself_is_not_measured_with_its_window() -> None:
+    """In the time of the window as many might have passed: three times the limit at once would be no excess."""
+    facts = RateLimit(limit=5, window_s=0.2, max_requests=40)
+    burst = Limiter(15, 60, facts).observe()
+    assert burst.successes == 15 and burst.seconds < 0.1
+    assert exceeds(facts, burst)
+
+
 @pytest.mark.parametrize(("troubles", "remaining"), [(0, 10), (1, 9), (3, 7), (4, 10), (10, 10)])
 def test_a_gateways_trouble_in_a_burst_says_nothing_unless_it_is_frequent(troubles: int, remaining: int) -> None:
     """One of a hundred answers of a gateway is lost; where many are, the calls are the reason."""
