@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -22,6 +23,8 @@ _CACHE_HEADERS = ("Cache-Status", "X-Cache", "X-Cache-Status", "CF-Cache-Status"
 _HIT = re.compile(r"\bhit\b", re.IGNORECASE)
 _WINDOW_LIMITS = 4
 """In one window, after a burst, at most this many times the limit is sent: enough to exceed it twice over."""
+
+_ALMOST_ALL: Final = 0.8
 
 
 class Burst(msgspec.Struct, frozen=True):
@@ -45,6 +48,11 @@ class Burst(msgspec.Struct, frozen=True):
     def rate(self) -> float:
         """Requests a second."""
         return self.request_count / max(self.seconds, 1e-6)
+
+    @property
+    def is_almost_all(self) -> bool:
+        """Whether almost all of its requests passed, so that its 429s are no limit that is in force."""
+        return self.successes > _ALMOST_ALL * self.request_count
 
     @property
     def measure(self) -> str:

@@ -6,10 +6,12 @@ import string
 from collections.abc import Callable
 from urllib.parse import parse_qsl
 
+from sqlalchemy import Connection
+
 from conformance.reference.authentication import bearer, require_active
 from conformance.reference.call import Answer, Call, Caller, Refusal
 from conformance.reference.keys import CALLERS
-from conformance.reference.policy import Policy, evolve, with_status
+from conformance.reference.policy import Policy, before_work, evolve, with_status
 from conformance.reference.registry import fault
 
 
@@ -39,6 +41,37 @@ def truncated_key(policy: Policy) -> Policy:
         return require_active(CALLERS[names[0]] if names else None)
 
     return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "X179",
+    requirement="AUTH-1",
+    title="one operation compares the beginning of a key",
+    operations=("getInstallationCredentialReadiness",),
+    source="a route that verifies keys by itself, with startsWith",
+)
+def truncated_key_on_one_operation(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        is_own = call.operation == "getInstallationCredentialReadiness" and bool(bearer(call))
+        return truncated_key(policy).authenticate(call) if is_own else policy.authenticate(call)
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "X180",
+    requirement="PUB-2",
+    title="an Authorization header of one word ends in 500 where it is not needed",
+    operations=("getPublicRuntimeConfig",),
+    source="the second part of a header that is split at its blank, read without a look at their number",
+)
+def header_of_one_word(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> None:
+        words = call.request.first_header(b"authorization").split(" ")
+        if words != [""] and len(words) < 2:
+            raise IndexError("list index out of range")
+
+    return before_work(policy, look, "getPublicRuntimeConfig")
 
 
 @fault("F035", requirement="AUTH-1", title="missing key answers 403")
