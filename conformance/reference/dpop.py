@@ -47,10 +47,11 @@ class Proof:
             return ""
         names = _REQUIRED_MEMBERS.get(str(jwk.get("kty")), ("k",))
         members = {name: jwk.get(name, "") for name in sorted((*names, "kty"))}
-        return _encode(hashlib.sha256(dumps(members)).digest())
+        return encode_part(hashlib.sha256(dumps(members)).digest())
 
 
-def _encode(data: bytes) -> str:
+def encode_part(data: bytes) -> str:
+    """base64url without padding (RFC 7515 section 2)."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 

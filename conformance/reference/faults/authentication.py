@@ -51,9 +51,11 @@ def truncated_key(policy: Policy) -> Policy:
     source="a route that verifies keys by itself, with startsWith",
 )
 def truncated_key_on_one_operation(policy: Policy) -> Policy:
+    by_beginning = truncated_key(policy).authenticate
+
     def authenticate(call: Call) -> Caller:
         is_own = call.operation == "getInstallationCredentialReadiness" and bool(bearer(call))
-        return truncated_key(policy).authenticate(call) if is_own else policy.authenticate(call)
+        return by_beginning(call) if is_own else policy.authenticate(call)
 
     return evolve(policy, authenticate=authenticate)
 

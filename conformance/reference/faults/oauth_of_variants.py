@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.reference.call import Answer, Call, JsonObject, Refusal
-from conformance.reference.dpop import Proof, decode_part
+from conformance.reference.dpop import Proof, decode_part, encode_part
 from conformance.reference.faults.oauth_facts import off
 from conformance.reference.idempotency import run_once
 from conformance.reference.oauth import burn
@@ -174,7 +173,7 @@ def late_end_of_the_token(policy: Policy) -> Policy:
         header, payload, signature = str(members["accessToken"]).split(".")
         claims = json.loads(decode_part(payload))
         claims["exp"] = claims["iat"] + 1000 * (claims["exp"] - claims["iat"])
-        late = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+        late = encode_part(json.dumps(claims).encode())
         return {**members, "accessToken": f"{header}.{late}.{signature}"}
 
     return with_oauth(policy, issue=issue_late)

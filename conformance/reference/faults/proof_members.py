@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from sqlalchemy import Connection
 
 from conformance.reference.call import Call
-from conformance.reference.dpop import Proof, bad_proof, decode_part, normalize
+from conformance.reference.dpop import Proof, bad_proof, decode_part, encode_part, normalize
 from conformance.reference.policy import Condition, Policy, before_work, with_oauth, with_proof
 from conformance.reference.registry import fault
 
@@ -308,7 +307,7 @@ def signature_in_der(policy: Policy) -> Policy:
         if size:
             with suppress(ValueError):
                 raw = b"".join(part.to_bytes(size) for part in decode_dss_signature(decode_part(signature)))
-                proof = replace(proof, text=f"{head}.{base64.urlsafe_b64encode(raw).rstrip(b'=').decode()}")
+                proof = replace(proof, text=f"{head}.{encode_part(raw)}")
         policy.oauth.proof["signature"](call, proof)
 
     return with_proof(policy, signature=is_signed)
