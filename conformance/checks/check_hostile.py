@@ -28,6 +28,7 @@ _DEPTH = 10_000
 _DEPTHS = (_DEPTH, 500, 100)
 _SHARE = 3
 """Each operation is sent every third hostile body."""
+_SENTENCE = re.compile(r"\S*[^\W\d]\S* +\S")
 _MEBIBYTE = 1 << 20
 _WIDE = {"x": [0] * 1_000, "y": {f"{number}": 0 for number in range(1_000)}, "z" * 500: 0}
 """More items and members than some stores and parsers take, and a longer name."""
@@ -132,6 +133,23 @@ async def a_hostile_body_is_survived(case: Case, make: Callable[[Request], bytes
     expect_survival(case, "a hostile body", answer, oversize=len(content) > LARGE_BODY)
 
 
+@check("BODY-5", on="body")
+async def nul_in_a_sentence_is_survived(case: Case) -> None:
+    """NUL in each text of several words, which no format is likely to refuse; in the last text where there is none.
+
+    Each operation is sent it: each may store a text of its own, and databases refuse NUL (PostgreSQL).
+    """
+    request = await case.arrange()
+    texts = [(at, leaf) for at, leaf in free_leaves(request) if isinstance(leaf, str) and not _is_url(leaf)]
+    case.require_case(texts, "the body has no text that may be changed")
+    places = [at for at, text in texts if _SENTENCE.search(text)] or [texts[-1][0]]
+    body = request.body
+    for where in places:
+        body = pointer.replace(body, where, "a\0b")
+    answer = await case.send_with_retry(request.with_body(body).with_fresh_key(), f"NUL in {', '.join(places)}")
+    expect_survival(case, f"NUL in {', '.join(places)}", answer, oversize=False)
+
+
 @check("ERR-3", on="scoped body")
 async def markup_in_a_text_is_no_matter_of_authorization(case: Case) -> None:
     """A text with markup and the like is stored or refused, but not answered 401 or 403 to a caller who may call."""
@@ -146,6 +164,7 @@ async def markup_in_a_text_is_no_matter_of_authorization(case: Case) -> None:
         raise case.violation(f"a text with markup was answered {answer.status}", answer, expected="200 or 400")
 
 
+_NUL_IN_ID = "encoded-nul"
 _TEXT = "'\"`<b>{{7}}[$]()*|^ -- #&=+,@!"
 _SYNTAX = "%zz\\:?"
 PATHS: Mapping[str, Callable[[str], str]] = {
@@ -155,7 +174,7 @@ PATHS: Mapping[str, Callable[[str], str]] = {
     "plain-parent": lambda value: f"../{value}",
     "double-slash": lambda value: f"/{value}",
     "trailing-dot-segment": lambda value: f"{value}/.",
-    "encoded-nul": lambda value: f"{value}%00",
+    _NUL_IN_ID: lambda value: f"{value}%00",
     "encoded-crlf": lambda value: f"{value}%0d%0aX-Injected:%201",
     "invalid-escape": lambda value: f"{value}%zz",
     "invalid-utf-8": lambda value: f"{value}%ff%fe",
@@ -175,9 +194,9 @@ _DESCRIPTIONS: Mapping[str, str] = {
 
 
 def _hostile_ids(profile: Profile, operation: Operation) -> Mapping[str, str]:
-    """Both combinations, and some of the other ids; of the hosted operations the combinations alone."""
+    """Both combinations, NUL, and some of the other ids; of the hosted operations the combinations alone."""
     is_short = "hosted" in operation.words and profile.limits.depth != "deep"
-    others = {} if is_short else alternate_cases(PATHS, 4)(profile, operation)
+    others = {} if is_short else {_NUL_IN_ID: "", **alternate_cases(PATHS, 4)(profile, operation)}
     return {name: name for name in (*COMBINATIONS, *others)}
 
 

@@ -214,6 +214,8 @@ def _other_values(leaf: JsonValue) -> Iterator[JsonValue]:
     if isinstance(leaf, bool):
         yield not leaf
     elif isinstance(leaf, int | float):
+        if match := re.fullmatch(r"-?\d+\.(\d*[1-9])", repr(leaf)):  # the least change that its decimals show
+            yield round(leaf + 10 ** -len(match[1]), len(match[1]))
         yield leaf + 1
         yield leaf - 1
     elif isinstance(leaf, str):

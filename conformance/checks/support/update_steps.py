@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -172,8 +172,9 @@ async def expect_another_change(
 ) -> None:
     """Violated where the partial update, with other values, leaves those that its answer showed the first time.
 
-    Afterwards all other members are named once more, together: what was set last stays as well. Of those that are named
-    nothing is asked, since one may be derived from another.
+    Afterwards all other members are named once more, first without the switches, so that these stay too, and then the
+    switches: what was set last stays as well. Of those that are named nothing is asked, since one may be derived from
+    another.
     """
     other = await another_partial_update(case, update)
     to_change = members.to_change(other.body)
@@ -186,9 +187,11 @@ async def expect_another_change(
     answer = await expect_changes(case, created, answer, {**changed_values, **to_change}, members)
     members.note(answer)
     others = members.values_but(other.body)
-    if others and (answer := await case.send(update.with_body(others).with_fresh_key(), "the other members")).ok:
-        members.forget(others)
-        await expect_changes(case, created, answer, to_change, members)
+    switches = {name: value for name, value in others.items() if isinstance(value, bool)}
+    for part in ({name: value for name, value in others.items() if name not in switches}, switches):
+        if part and (answer := await case.send(update.with_body(part).with_fresh_key(), "the other members")).ok:
+            members.forget(part)
+            await expect_changes(case, created, answer, to_change, members)
 
 
 async def warn_of_partial_change(case: Case, created: Answer, update: Request, updates: Mapping[str, Any]) -> None:
@@ -219,7 +222,11 @@ async def expect_empty_values(case: Case, created: Answer, answer: Answer) -> No
 
     A slow copy is given a moment.
     """
-    old = {beside_kept(case, name): created.request.body[name] for name in answer.request.body}
+    old = {
+        beside_kept(case, name) + place: value
+        for name, new in answer.request.body.items()
+        for place, value in _replaced(created.request.body[name], new)
+    }
     for pause_s in (*PAUSES_S, 0.0):
         stale_places = [where for where, value in old.items() if strictjson.is_equal(value_at(answer, where), value)]
         if not stale_places:
@@ -229,6 +236,15 @@ async def expect_empty_values(case: Case, created: Answer, answer: Answer) -> No
             answer = await case.control(answer.request.with_fresh_key(), "empty values again")
     message = f"{stale_places[0]} has its old value after a PATCH that named it with an empty one"
     case.warn(message, created, answer, expected="another value")
+
+
+def _replaced(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Within a member, the places that a PATCH gives another value, with their old ones."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in old.keys() & new.keys():
+            yield from _replaced(old[name], new[name], at + pointer.join(name))
+    elif not strictjson.is_equal(old, new):
+        yield at, old
 
 
 async def expect_changes(

@@ -86,7 +86,10 @@ async def _other_bodies(case: Case, create: Request) -> list[Mapping[str, Any]]:
 
 
 def empty_values(case: Case, created: Answer) -> dict[str, Any]:
-    """For members that the answer to create shows: null where the schema of updates names it, an empty text or list."""
+    """For members that the answer to create shows: null where the schema of updates names it, or another empty value.
+
+    Of an object the members are empty, and not itself: it may be merged with the old one.
+    """
     schema, sent = update_schema(case), created.request.body
     if schema is None or not isinstance(sent, Mapping):
         return {}
@@ -96,11 +99,22 @@ def empty_values(case: Case, created: Answer) -> dict[str, Any]:
         if not sent.get(name) or not is_shown(case, created, name):
             continue
         nulls = [None] if root.names_null(schema, pointer.join(name)) else []
-        empty = [type(sent[name])()] if isinstance(sent[name], (str, list)) else []
-        for value in (*nulls, *empty):
+        for value in (*nulls, *_empty_forms(sent[name])):
             if name not in found and check.is_valid({name: value}):
                 found[name] = value
     return found
+
+
+def _empty_forms(value: Any) -> list[Any]:
+    """An empty text, an empty list, or 0; of an object those of its members, all at once and then one by one."""
+    if isinstance(value, bool):
+        return []
+    if isinstance(value, (str, list, int, float)):
+        return [type(value)()]
+    if not isinstance(value, dict):
+        return []
+    empty = {name: forms[0] for name, item in value.items() if item and (forms := _empty_forms(item))}
+    return [value | part for part in (empty, *({name: form} for name, form in empty.items())) if part]
 
 
 def _generated_values(name: str, value: Any, schema: Schema) -> Iterator[Any]:

@@ -36,3 +36,34 @@ def inactive_twice_is_active(policy: Policy) -> Policy:
         return policy.merge(old, {**changes, "active": True} if is_twice else changes)
 
     return evolve(policy, merge=merge)
+
+
+@fault(
+    "X182",
+    requirement="WH-2",
+    title="an inactive endpoint is active after an update that names its events",
+    operations=(_UPDATE,),
+    source="a subscription that is made anew for other events, with its defaults",
+)
+def other_events_activate(policy: Policy) -> Policy:
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        return policy.merge(old, {"active": True, **changes} if "events" in changes else changes)
+
+    return evolve(policy, merge=merge)
+
+
+@fault(
+    "X183",
+    requirement="WH-2",
+    title="an update that names the priority 0 leaves the old one",
+    operations=(_UPDATE,),
+    source="`changes.priority || old.priority`",
+)
+def old_priority_for_zero(policy: Policy) -> Policy:
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        metadata = changes.get("metadata", {})
+        if metadata.get("priority") == 0 and "priority" in old.get("metadata", {}):
+            changes = {**changes, "metadata": {**metadata, "priority": old["metadata"]["priority"]}}
+        return policy.merge(old, changes)
+
+    return evolve(policy, merge=merge)

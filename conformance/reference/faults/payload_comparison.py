@@ -205,3 +205,18 @@ def joined_values(policy: Policy) -> Policy:
         return digest(text, call.proof.jkt if call.proof else "")
 
     return with_idempotency(policy, fingerprint=fingerprint)
+
+
+@fault(
+    "X181",
+    requirement="IDEM-4",
+    title="amounts that are equal when rounded are the same payload for a key",
+    operations=("requestStorefrontOrderAfterSales",),
+    source="a fingerprint of a model whose amounts are whole numbers",
+    seeded_in="V565",
+)
+def rounded_amounts(policy: Policy) -> Policy:
+    def rounded(value: JsonValue) -> JsonValue:
+        return int(value) if isinstance(value, float) else value
+
+    return _with_fingerprint(policy, lambda body: canonical(_map_leaves(body, rounded)))

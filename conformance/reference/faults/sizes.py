@@ -209,3 +209,19 @@ def nul_in_path_crashes(policy: Policy) -> Policy:
         return policy.unrouted(call, methods)
 
     return evolve(policy, unrouted=answer_unrouted)
+
+
+@fault(
+    "X185",
+    requirement="NF-1",
+    title="a revocation of an id with an encoded NUL ends in 500",
+    operations=("revokePublicCart",),
+    source="PostgreSQL refuses NUL in a text: an error of the driver that nothing catches",
+)
+def nul_in_an_id_crashes_one(policy: Policy) -> Policy:
+    def answer_unrouted(call: Call, methods: tuple[str, ...]) -> Answer:
+        if call.request.path.endswith(b"/revoke") and b"%00" in call.request.path:
+            raise _crash()
+        return policy.unrouted(call, methods)
+
+    return evolve(policy, unrouted=answer_unrouted)

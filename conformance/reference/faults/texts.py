@@ -132,3 +132,27 @@ def format_string_crashes(policy: Policy) -> Policy:
 
 def _crash() -> Refusal:
     return Refusal("internal", "The request could not be carried out.")
+
+
+@fault(
+    "X184",
+    requirement="BODY-5",
+    title="an endpoint whose description has NUL cannot be created: 500",
+    operations=(_CREATE,),
+    source="PostgreSQL refuses NUL in a text: an error of the driver that nothing catches",
+)
+def nul_in_a_description(policy: Policy) -> Policy:
+    def parse(call: Call, body: bytes) -> JsonValue:
+        try:
+            return policy.reading.parse(call, body)
+        except Refusal as refusal:
+            if refusal.kind == "unstorable" and call.operation == _CREATE and "\0" in _description(body):
+                raise ValueError("unsupported Unicode escape sequence") from refusal
+            raise
+
+    return with_reading(policy, parse=parse)
+
+
+def _description(body: bytes) -> str:
+    value = json.loads(body)
+    return str(value.get("description", "")) if isinstance(value, dict) else ""

@@ -373,3 +373,23 @@ def narrow_endpoints(policy: Policy) -> Policy:
         url = {**schema["properties"]["url"], "pattern": "^https://[^/]"}
         policy = with_schema(policy, operation, {**schema, **least, "properties": {**schema["properties"], "url": url}})
     return policy
+
+
+@variant(
+    "V565",
+    requirement="IDEM-4",
+    title="the amount of a refund has decimals",
+    profile={
+        "schemas": {"names": {"StorefrontAfterSalesRequest": "DecimalAfterSalesRequest"}},
+        "operations": {"requestStorefrontOrderAfterSales": {"body": {"refund": {"amount": {"value": 12.5}}}}},
+    },
+)
+def decimal_amounts(policy: Policy) -> Policy:
+    after_sales = policy.reading.schemas["requestStorefrontOrderAfterSales"]
+    refund = after_sales["properties"]["refund"]
+    amount = refund["properties"]["amount"]
+    value = {"type": "number", "minimum": 0, "maximum": 10**10}
+    amount = {**amount, "properties": {**amount["properties"], "value": value}}
+    refund = {**refund, "properties": {**refund["properties"], "amount": amount}}
+    properties = {**after_sales["properties"], "refund": refund}
+    return with_schema(policy, "requestStorefrontOrderAfterSales", {**after_sales, "properties": properties})
