@@ -256,7 +256,7 @@ async def one_of_several_at_once_wins(case: Case, single_winner: tuple[str, int]
     if len(winners) > 1:
         await _only_at_once(case, fixture, case.operation.id)
         raise case.violation("several concurrent rivals were answered 200", *winners, expected="at most one 200")
-    expect_declared(case, answers)
+    await expect_declared(case, answers)
     if not winners and not (await case.send(request.with_fresh_key(), "after the rivals")).ok:
         raise Inconclusive("none of the rivals succeeded, nor the call after them", *answers[:2])
     expect_overlap(case, answers)
@@ -337,7 +337,7 @@ async def one_of_two_that_rule_each_other_out_wins(case: Case, pair: tuple[str, 
         winners = [answer for answer in answers if answer.ok]
         await _only_at_once(case, fixture, case.operation.id, other)
         raise case.violation("no order of the rivals explains their answers", *winners, expected="409 for all but one")
-    expect_declared(case, answers)
+    await expect_declared(case, answers)
     expect_overlap(case, answers)
 
 

@@ -25,6 +25,7 @@ from conformance.checks.support.replays import (
     variations,
 )
 from conformance.checks.support.signals import Inconclusive, Violation
+from conformance.checks.support.survival import require_other_alone
 from conformance.client.request import Request, is_well_formed
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -349,7 +350,9 @@ async def _expect_own_answer(
     first, second = pair
     if not second.ok:
         if second.status not in (400, 409) and not second.is_refused:
-            raise case.violation("a re-used key broke the answer", first, second, expected="200, 400 or 409")
+            message = "a re-used key broke the answer"
+            await require_other_alone(case, second, message)
+            raise case.violation(message, first, second, expected="200, 400 or 409")
         return
     if not are_alike(case, first, second):
         return

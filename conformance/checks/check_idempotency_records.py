@@ -108,5 +108,5 @@ async def duplicates_of_a_refused_call_are_refused(case: Case) -> None:
     """Concurrent equal calls that the resource's state refuses each get a declared status."""
     request = await _refused_request(case)
     answers = await send_together(case, [request] * _DUPLICATES, "concurrent duplicate, refused")
-    expect_declared(case, answers)
+    await expect_declared(case, answers)
     expect_overlap(case, answers)

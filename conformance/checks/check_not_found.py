@@ -11,7 +11,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import OBSTACLES, Inconclusive
 from conformance.checks.support.survival import expect_survival
-from conformance.checks.support.unknown_ids import has_number_alone, is_distinctive, unknown_id_like
+from conformance.checks.support.unknown_ids import is_distinctive, may_be_read_in_part, unknown_id_like
 from conformance.checks.support.url_spellings import percent_encode_first
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -50,18 +50,14 @@ async def an_unknown_id_is_answered_404(case: Case) -> None:
 async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
     """A valid id with a suffix is not found.
 
-    Numeric ids are omitted, since a longer number may exist, and what a service may read in part.
+    Numeric ids are omitted, since a longer number may exist, and what a service may read in part: base64, codes with a
+    title.
     """
 
     def longer(request: Request) -> Mapping[str, str]:
-        return {name: f"{value}zz" for name, value in request.path.items() if not _may_be_read_in_part(value)}
+        return {name: f"{value}zz" for name, value in request.path.items() if not may_be_read_in_part(value)}
 
     await _refusal(case, longer, _allowed_statuses(case, False), "an id with a suffix")
-
-
-def _may_be_read_in_part(value: str) -> bool:
-    """A number with a title behind it (`17-summer-cart`), or base64, whose decoders may stop at its padding."""
-    return has_number_alone(value) or value.endswith("=")
 
 
 _CUT = 2
@@ -81,7 +77,7 @@ async def the_beginning_of_an_id_names_nothing(case: Case) -> None:
     """A valid id without its last characters is not found. Short ids and numbers are omitted: the rest may exist."""
 
     def shorter(request: Request) -> Mapping[str, str]:
-        beginnings = {name: value[:-_CUT] for name, value in request.path.items() if not _may_be_read_in_part(value)}
+        beginnings = {name: value[:-_CUT] for name, value in request.path.items() if not may_be_read_in_part(value)}
         return {name: value for name, value in beginnings.items() if is_distinctive(value)}
 
     await _refusal(case, shorter, _allowed_statuses(case, False), "the beginning of an id")
@@ -101,11 +97,11 @@ _REPLACED = 4
 async def a_pattern_that_fits_an_id_names_nothing(case: Case) -> None:
     """A known id whose last characters are wildcards of SQL is another one. Any refusal passes.
 
-    Numeric ids are omitted, and numbers with a title behind them, of which a service may read the number alone.
+    Numeric ids are omitted, and what has a title behind it, without which a service may read it.
     """
     request = await case.arrange()
     values = list(map(str, request.path.values()))
-    case.require_case(not any(map(has_number_alone, values)), "a service may read the number alone in such an id")
+    case.require_case(not any(map(may_be_read_in_part, values)), "a service may read a part of such an id")
     is_long = all(len(value) > _REPLACED and value[-_REPLACED:].isalnum() for value in values)
     case.require_case(is_long, f"the id has no {_REPLACED} last letters or digits behind others")
     pattern = _PATTERNS[case.operation.id]
@@ -171,7 +167,8 @@ async def _refusal(
     def with_other_id(good: Request) -> Request:
         path = change(good)
         case.require_case(
-            path, f"the id is short, a number, or base64: {purpose} may be another one, or read as this one"
+            path,
+            f"the id is short, a number, base64, or has a title: {purpose} may be another one, or read as this one",
         )
         return good.with_path(**path)
 

@@ -15,6 +15,7 @@ from conformance.checks.support.effects import Oracle
 from conformance.checks.support.registry import cause_of
 from conformance.checks.support.replays import replay
 from conformance.checks.support.signals import Inconclusive, Violation
+from conformance.checks.support.survival import require_other_alone
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.profile.behavior import RateLimit
@@ -140,11 +141,13 @@ def without_accidents(case: Case, answers: Sequence[Answer]) -> list[Answer]:
     return without_gateway_trouble(answers)
 
 
-def expect_declared(case: Case, answers: Sequence[Answer]) -> None:
+async def expect_declared(case: Case, answers: Sequence[Answer]) -> None:
     """Violated unless every rival was answered 200, a declared 4xx or 429."""
     for answer in without_accidents(case, answers):
         if not (answer.ok or (answer.has_declared_status and answer.is_refused) or answer.status == 429):
-            raise case.violation("a concurrent rival broke the answer", answer, expected="a declared 4xx")
+            message = "a concurrent rival broke the answer"
+            await require_other_alone(case, answer, message)
+            raise case.violation(message, answer, expected="a declared 4xx")
 
 
 async def expect_one_effect(case: Case, oracle: Oracle, request: Request, description: str, *answers: Answer) -> None:

@@ -5,11 +5,30 @@ from __future__ import annotations
 from typing import Final
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.judge.answer_scope import OVERSIZE
 
 MARKUP: Final = "<script>alert(1)</script> ' UNION SELECT 1 -- ../../etc/passwd %s{0}"
 """A text that a firewall may take for an attack."""
+
+
+async def require_other_alone(case: Case, answer: Answer, message: str, good: Request | None = None) -> None:
+    """Inconclusive where the same call under a new key, alone, is answered so too: by the state of its resource.
+
+    With another call, where that one is. A call that has no answer is not repeated.
+
+    Then CONF-1 or HO-4 judges that answer.
+    """
+    operation = answer.request.operation
+    if answer.status is None:
+        return
+    alone = await case.send((good or answer.request).with_fresh_key(), "a call of the same resource, alone")
+    if alone.status == answer.status:
+        requirement = "HO-4" if "hosted" in operation.words else "CONF-1"
+        cause = f"{requirement} answered {answer.status}"
+        raise Inconclusive(f"{message}, and so did a call that was alone", answer, alone, cause=cause)
 
 
 def expect_survival(case: Case, description: str, answer: Answer, *, oversize: bool) -> None:

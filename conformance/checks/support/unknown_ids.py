@@ -18,11 +18,27 @@ _LONGEST_COUNT: Final = 9
 _SHORT: Final = 5
 _NUMBER_ALONE: Final = re.compile(r"\d+([-_.].*[g-zG-Z].*)?")
 """A number, or one with a title: hexadecimal groups are not titles."""
+_TITLED_CODE: Final = re.compile(r"(.*\d[0-9A-Za-z]*)((?:[-_.][A-Za-z]{2,})+)")
+"""A code, and words behind it (`cart-a8c6-summer`)."""
 
 
 def has_number_alone(known: str) -> bool:
     """Whether an id is a number, or one with a title (`17-summer-cart`), of which a service may read the number."""
     return _NUMBER_ALONE.fullmatch(known) is not None
+
+
+def may_be_read_in_part(known: str) -> bool:
+    """Whether a service may read a part of an id alone.
+
+    That of a number or a code without its title, or that of base64 up to its padding, where decoders may stop.
+    """
+    return has_number_alone(known) or bool(_title_of(known)) or known.endswith("=")
+
+
+def _title_of(known: str) -> str:
+    """The words behind a code, with the mark before them; hexadecimal groups are no words."""
+    found = _TITLED_CODE.fullmatch(known)
+    return found[2] if found and re.search("[g-zG-Z]", found[2]) else ""
 
 
 def is_distinctive(known: str) -> bool:
@@ -56,18 +72,19 @@ def unknown_id_like(known: str) -> str:
     """An unknown id in the same format: its last characters changed, each within its class.
 
     A number, also one between marks as in `#1001` and `12-345`, becomes one that has not been reached. A short id gets
-    more characters: any other one of its length may exist.
+    more characters: any other one of its length may exist. Words behind a code stay: a service may not read them.
     """
     if not any(c.isalpha() for c in known) and (numbers := list(_NUMBER.finditer(known))):
         start, end = numbers[-1].span()
         return f"{known[:start]}{int(known[start:end]) + 987_654_321}{known[end:]}"
     if len(known) <= _SHORT and known[-1:].isalnum():
         return known + "".join(secrets.choice(_alphabet(known[-1])) for _ in range(_LONGEST_COUNT))
-    characters = list(known)
-    for index in [i for i, c in enumerate(known) if c.isalnum()][-8:]:
+    title = _title_of(known)
+    characters = list(known.removesuffix(title))
+    for index in [i for i, c in enumerate(characters) if c.isalnum()][-8:]:
         old = characters[index]
         characters[index] = secrets.choice([c for c in _alphabet(old) if c != old])
-    return "".join(characters)
+    return "".join(characters) + title
 
 
 def _alphabet(character: str) -> str:

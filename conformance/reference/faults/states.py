@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from sqlalchemy import Connection, insert
 
@@ -217,3 +218,39 @@ def ineligible_is_forbidden(policy: Policy) -> Policy:
             raise Refusal("forbidden", "The order's state forbids this.")
 
     return before_work(policy, look, "getStorefrontOrderCancellationEligibility")
+
+
+def _with_conflict(policy: Policy, operation: str, refuse: Callable[[Refusal], Exception]) -> Policy:
+    def wrap(handler: Handler) -> Handler:
+        def run(call: Call, db: Connection) -> Answer:
+            try:
+                return handler(call, db)
+            except Refusal as refusal:
+                raise (refuse(refusal) if refusal.kind == "state_conflict" else refusal) from refusal
+
+        return run
+
+    return with_handler(policy, operation, wrap)
+
+
+@fault(
+    "X186",
+    requirement="CONF-1",
+    title="a revocation that the state refuses ends in 500",
+    operations=("revokePublicCart",),
+    source="an exception of the domain that the handler of one route does not catch",
+)
+def conflict_crashes(policy: Policy) -> Policy:
+    return _with_conflict(policy, "revokePublicCart", lambda refusal: ValueError(str(refusal)))
+
+
+@fault(
+    "X187",
+    requirement="HO-4",
+    title="a cancellation that the state refuses is answered 422",
+    operations=("cancelHostedCheckoutBrowser",),
+    source="422 for what is understood and cannot be done, in a framework of another API",
+)
+def conflict_is_422(policy: Policy) -> Policy:
+    changed = _with_conflict(policy, "cancelHostedCheckoutBrowser", lambda _: Refusal("ended", "It has ended."))
+    return evolve(changed, statuses={**policy.statuses, "ended": 422})

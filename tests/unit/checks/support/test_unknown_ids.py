@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.checks.support.unknown_ids import has_number_alone, may_exist, unknown_id_like
+from conformance.checks.support.unknown_ids import has_number_alone, may_be_read_in_part, may_exist, unknown_id_like
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,29 @@ def test_a_short_id_or_a_number_may_exist(made_up: str, known: str, expected: bo
 @pytest.mark.parametrize(("known", "expected"), [("17", True), ("17-summer-cart", True), ("acme", False)])
 def test_of_a_number_with_a_title_the_number_may_be_read(known: str, expected: bool) -> None:
     assert has_number_alone(known) is expected
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ("17-summer-cart", True),
+        ("cart-A8C6-groen", True),
+        ("ord_20f1_red_shoes", True),
+        ("Y2FydA==", True),
+        ("cart_74fb80357788498e6041", False),
+        ("0d9c1a7e-5b1f-4c3e-9d21-abcdefabcdef", False),
+        ("ord-a1-cafe", False),
+        ("acme-shoes", False),
+    ],
+)
+def test_a_code_may_be_read_without_the_words_behind_it(known: str, expected: bool) -> None:
+    """Groups of hexadecimal digits are no words."""
+    assert may_be_read_in_part(known) is expected
+
+
+def test_an_unknown_id_like_one_with_a_title_is_another_code() -> None:
+    assert unknown_id_like("cart-A8C6-zomerjurk").endswith("-zomerjurk")
+    assert unknown_id_like("cart-A8C6-zomerjurk") != "cart-A8C6-zomerjurk"
 
 
 @pytest.mark.parametrize("known", ["3c", "dd", "Zq7", "c8", "a", "kcxb1"])
