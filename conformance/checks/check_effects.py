@@ -21,6 +21,7 @@ from conformance.checks.support.refused_effects import expect_no_effect
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY
 from conformance.checks.support.schema_bounds import BoundViolation, values_beyond_bounds
+from conformance.checks.support.signs import UNMOVED
 from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 
@@ -136,7 +137,10 @@ def _with_member(name: str, value: object, request: Request) -> Request:
 
 @check("IDEM-2", rests_on=PLAIN_REPLAY, shares="replays")
 async def a_repeated_call_takes_effect_once(case: Case) -> None:
-    """The same key with the same bytes, sent several times, has one effect."""
+    """The same key with the same bytes, sent several times, has one effect.
+
+    A warning where one stated sign of the call does not move, while another one does: a part of it may be missing.
+    """
     name = case.operation.id
     case.need(case.profile.effects.get(name), f"effects.{name}", "a way to see the effect is needed")
     replays = await plain_replays(case, needs_effects=True)
@@ -146,3 +150,5 @@ async def a_repeated_call_takes_effect_once(case: Case) -> None:
         observed = f"{replays.effects} more"
         answers = replays.first, replays.repeats[-1]
         raise case.violation("a replay took effect again", *answers, expected="one effect", observed=observed)
+    for key in case.runtime.signs.unmoved(name):
+        case.warn(f"{key} {UNMOVED}", replays.first, expected="an effect that all stated signs show")

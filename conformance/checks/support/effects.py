@@ -17,7 +17,7 @@ from conformance.checks.support.context import control_failed
 from conformance.checks.support.sign_reader import Unobservable
 from conformance.checks.support.sign_watch import SignWatch, pauses
 from conformance.checks.support.signals import Inconclusive, Signal, require_whole
-from conformance.checks.support.signs import LADDER_S, sign_key
+from conformance.checks.support.signs import LADDER_S, UNMOVED, sign_key
 from conformance.client.request import Request
 from conformance.client.response import NO_VALUE, Answer
 from conformance.core import json_pointer as pointer
@@ -132,7 +132,7 @@ class Oracle:
         """Leaves out each sign that has never moved in this run, and not with this effect either."""
         for watch in self._watches:
             if watch.obstacle is None and not watch.has_moved:
-                self._case.runtime.signs.doubts[watch.key] = "did not move with an effect that another sign showed"
+                self._case.runtime.signs.doubts[watch.key] = UNMOVED
 
     async def expect_one_effect(self, case: Case, description: str, *answers: Answer) -> None:
         """Violated unless there was one effect since the last observation. Without a count nothing is decided."""

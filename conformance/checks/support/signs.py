@@ -18,6 +18,9 @@ _SOON_S: Final = 0.05
 """A shorter lag cannot be measured, and counts as none."""
 
 
+UNMOVED: Final = "did not move with an effect that another sign showed"
+
+
 class AnswerObserver(Protocol):
     """Is notified of each 200 to a request of one scope, whatever was changed in the request."""
 
@@ -46,6 +49,11 @@ class Signs:
         """Whether any sign of the operation has moved."""
         name = f"effects.{operation}"
         return any(key == name or key.startswith(f"{name}[") for key in self.lag_s)
+
+    def unmoved(self, operation: str) -> list[str]:
+        """The keys of the operation's signs that did not move with an effect that another sign showed."""
+        found = [key for key, doubt in self.doubts.items() if doubt == UNMOVED and key not in self.lag_s]
+        return sorted(key for key in found if key.startswith(f"effects.{operation}["))
 
     def observe_answers(self, observer: AnswerObserver) -> None:
         """Notifies the observer as long as it exists."""

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from sqlalchemy import Connection, delete, insert
+from sqlalchemy import Connection, delete, insert, update
 
 from conformance.reference import json_reader
 from conformance.reference.call import Answer, Call, Refusal
 from conformance.reference.faults.flight import WORK_S
 from conformance.reference.idempotency import Record, address, find, perform, resolve, save
-from conformance.reference.policy import Handler, Policy, evolve, with_idempotency
+from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_idempotency
 from conformance.reference.registry import fault
-from conformance.reference.tables import effects, records
+from conformance.reference.tables import effects, objects, records
 from conformance.reference.variants.reads import lagging
 
 _CREATE = "createInstallationWebhook"
@@ -227,3 +227,23 @@ def replayed_checkout_is_billed_late(policy: Policy) -> Policy:
 )
 def mismatch_queues_a_removal(policy: Policy) -> Policy:
     return lagging(event_on_refusal(policy, "removePublicCartPromotion", "mismatch"))
+
+
+@fault(
+    "X188",
+    requirement="IDEM-2",
+    title="a quote is recorded, and the cart keeps the version that it had",
+    operations=(_QUOTE,),
+    source="one of two writes that is lost, and an answer that is made before it",
+)
+def version_of_before(policy: Policy) -> Policy:
+    def wrap(handler: Handler) -> Handler:
+        def quote(call: Call, db: Connection) -> Answer:
+            answer = handler(call, db)
+            row = objects.c
+            db.execute(update(objects).where(row.id == call.resource).values(version=row.version - 1))
+            return answer
+
+        return quote
+
+    return with_handler(policy, _QUOTE, wrap)
