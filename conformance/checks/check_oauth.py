@@ -34,7 +34,7 @@ from conformance.core.outcomes import Level
 from conformance.core.strict_json import ABSENT, json_type
 
 _OTHER_CODES = 12
-_USED_FOR_S = 1.5
+_USED_FOR_S = 3.0
 """Seconds after which a used code must still be known as used."""
 
 
@@ -260,7 +260,7 @@ async def a_code_is_exchanged_once_in_all_bodies(case: Case) -> None:
 
 @check("OA-4", chain=True)
 async def a_used_code_is_refused_after_other_exchanges(case: Case) -> None:
-    """A used code is refused after a second and a dozen other exchanges, too."""
+    """A used code is refused after three seconds and a dozen other exchanges, too."""
     _need_single_use(case)
     case.need_unlimited_fixtures()
     first = await case.control(await case.arrange())

@@ -85,9 +85,12 @@ class Case:
 
     def need_unlimited_fixtures(self) -> None:
         """Inapplicable where the operation's fixtures are a finite list: generated inputs need too many."""
-        for fixture in self.named_fixtures:
-            if fixture.values and not fixture.reusable:
-                self.require_case(False, f"fixtures.{fixture.name} is a finite list, which generated inputs exceed")
+        for name in self.finite_fixtures:
+            self.require_case(False, f"fixtures.{name} is a finite list, which generated inputs exceed")
+
+    @property
+    def finite_fixtures(self) -> list[str]:
+        return [fixture.name for fixture in self.named_fixtures if fixture.values and not fixture.reusable]
 
     @property
     def named_fixtures(self) -> list[Fixture]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -116,6 +117,32 @@ def once_for_each_key(policy: Policy) -> Policy:
 )
 def few_used_codes(policy: Policy) -> Policy:
     return _with_uses(policy, lambda _call, code: code["digest"], deque(maxlen=_REMEMBERED))
+
+
+class _ShortMemory(set[object]):
+    """Has what was added in the last seconds only."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._times: dict[object, float] = {}
+
+    def add(self, item: object) -> None:
+        self._times[item] = time.monotonic()
+
+    def __contains__(self, item: object) -> bool:
+        return time.monotonic() - self._times.get(item, -self._seconds) < self._seconds
+
+
+@fault(
+    "X190",
+    requirement="OA-4",
+    title="a used code is known as used for two seconds",
+    operations=_TOKEN,
+    source="used codes in a cache whose entries live too short, beside self-contained codes",
+)
+def codes_used_for_seconds(policy: Policy) -> Policy:
+    return _with_uses(policy, lambda _call, code: code["digest"], _ShortMemory(2.0))
 
 
 def _with_compared_redirect(policy: Policy, normal: Callable[[str], str]) -> Policy:

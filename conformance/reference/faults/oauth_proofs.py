@@ -206,6 +206,23 @@ def small_ring(policy: Policy) -> Policy:
 
 
 @fault(
+    "X189",
+    requirement="OA-16",
+    title="a used proof is known as used for two seconds",
+    operations=_TOKEN,
+    source="used proofs in a cache whose entries live shorter than an iat is accepted",
+)
+def proofs_used_for_seconds(policy: Policy) -> Policy:
+    def forget(call: Call, _proof: Proof) -> None:
+        rules = policy.oauth
+        usual_end = call.now + rules.clock_behind_s + rules.clock_ahead_s
+        with call.store.write() as db:
+            db.execute(delete(proofs).where(proofs.c.expires_at < usual_end - 2.0))
+
+    return with_proof(policy, forget=forget)
+
+
+@fault(
     "F886",
     requirement="OA-9",
     title="tokens of one second are equal",
