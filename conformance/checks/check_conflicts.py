@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle, missing_effect
 from conformance.checks.support.equal_calls import expect_another_call
+from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import (
@@ -267,3 +268,29 @@ async def _call(case: Case, name: str, members: Members) -> Answer:
 
 def _kind_of(case: Case) -> str:
     return next(t.fixture.partition(".")[0] for t in case.profile.transitions if t.operation == case.operation.id)
+
+
+@check("CONF-4", on="api-key idempotent path")
+async def what_was_read_allows_what_it_allowed_before(case: Case) -> None:
+    """A call that a resource allows is answered 200 after operations that read it, too: a read changes no state."""
+    request = await case.arrange()
+    kinds = _kinds_in_path(case, case.operation)
+    reads = [other for other in case.contract.select("api-key read path") if kinds & _kinds_in_path(case, other)]
+    answers = []
+    for read in reads:
+        members = {kind: case.fixture_of(request, kind) for kind in kinds}
+        look = await case.arrange(read, preset=members, prove_control=False)
+        answers.append(await case.send_with_retry(look, "a read before the call"))
+    case.require_case(any(answer.ok for answer in answers), "no operation reads such a resource in that state")
+    answer = await case.send_with_retry(request, "the call of what was read")
+    if answer.status == 409:
+        await asyncio.sleep(SETTLE_S)
+        answer = await case.send_with_retry(request.with_fresh_key(), "the call of what was read, later")
+    if not answer.ok:
+        control = await case.control(await case.arrange(), "a call of what was not read")
+        message = f"{case.operation.id} is refused after its resource was read"
+        raise case.violation(message, control, *answers, answer, expected="200")
+
+
+def _kinds_in_path(case: Case, operation: Operation) -> set[str]:
+    return {kind for kind, _ in states_in_path(case.profile, operation.id).values()}

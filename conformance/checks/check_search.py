@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import combinations, product
+from typing import Any
 from uuid import uuid4
 
 from msgspec import structs
@@ -171,6 +172,43 @@ async def a_filter_narrows_the_result(case: Case, names: tuple[str, ...]) -> Non
         await _expect_other_value_narrows(case, request, names[0], places[names[0]])
 
 
+@check("SRCH-5")
+async def a_filter_narrows_in_every_locale_and_market(case: Case) -> None:
+    """With both filters, the items of a page in another stated locale or market do not differ in a value filtered by.
+
+    Which value they show is open: it may be a text of that locale.
+    """
+    search = case.profile.search
+    filters = {name: value for name in FILTERS if (value := getattr(search, name)) and getattr(search, f"item_{name}")}
+    case.need(filters, "search.category", "a value to filter by, and its place in an item, are needed")
+    request = (await case.arrange()).with_query(**filters)
+    lists = (("locale", search.locales), ("market", search.markets))
+    usual = dict(request.query)
+    others = [(name, value) for name, values in lists for value in values if value != usual.get(name)]
+    case.require_case(others, "the profile states no other locale or market")
+    for parameter, other in others:
+        changed = request.with_query(**{parameter: other})
+        answer = await read_page(case, changed, first_page(case.profile), largest_page_size(case.profile))
+        for name in filters:
+            values = {value for item in items_of(answer) for value in _texts_at(item, getattr(search, f"item_{name}"))}
+            if answer.ok and len(values) > 1 and not await _has_two_values(case, request, name):
+                message = f"with {parameter}={other}, a search by {name} lists items that differ in it"
+                observed = join_values(sorted(values)[:3])
+                raise case.violation(message, answer, expected="items of one value", observed=observed)
+
+
+async def _has_two_values(case: Case, request: Request, name: str) -> bool:
+    """Whether items that the stated query finds with the filter differ in its value too."""
+    place = getattr(case.profile.search, f"item_{name}")
+    answer = await read_page(case, request, first_page(case.profile), largest_page_size(case.profile))
+    return len({value for item in items_of(answer) for value in _texts_at(item, place)}) > 1
+
+
+def _texts_at(item: Any, place: str) -> list[str]:
+    value = pointer.get(item, place) if pointer.has(item, place) else None
+    return [value] if isinstance(value, str) else []
+
+
 async def _expect_other_value_narrows(case: Case, request: Request, name: str, place: str) -> None:
     """Violated where a value that an unfiltered item has, other than the stated one, lists items without it.
 
@@ -288,6 +326,7 @@ _ODD = {"plus": ("page", "+1"), "zeros": ("page", "01"), "blank": ("page", ""), 
         "size-huge": ("pageSize", "9" * 40),
         "sort": ("sort", "no-such-sort"), "locale": ("locale", "xx-XX"), "market": ("market", "ZZ"),
         "unknown": ("xConformanceProbe", "1"), "backslash": ("q", "gift\\"), "apostrophe": ("q", "o'neill"),
+        "category": ("category", "o'neill"), "merchant": ("merchant", "o'neill"),
         "operators": ("q", '"([+-!&|:*'), "wildcards": ("q", "%_*?~^"), "words": ("q", "AND OR NOT")}  # fmt: skip
 
 

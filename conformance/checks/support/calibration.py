@@ -12,6 +12,7 @@ from conformance.checks.support.signals import OBSTACLES, Signal
 from conformance.checks.support.signs import LADDER_S
 
 SHARED: Final = "moved with an unrelated call: it is shared with other calls"
+READ: Final = "moves when it is read, without any call: a read changes what it shows"
 _SETTLE_S: Final = 0.2
 _CLOCK_S: Final = 1.2
 """A clock in seconds moves in this time."""
@@ -68,7 +69,7 @@ async def until_moved(watch: SignWatch) -> bool:
 async def expect_private(case: Case, watch: SignWatch) -> None:
     """Examines a sign that has shown an unexpected effect, and records any doubt about it.
 
-    An unrelated call must not move it, and without a step one effect must move it once, whatever the time.
+    Neither a read nor an unrelated call must move it, and without a step one effect must move it once at any time.
     """
     doubts = case.runtime.signs.doubts
     if watch.key in doubts:
@@ -85,6 +86,10 @@ async def _doubt(case: Case, watch: SignWatch) -> str | None:
     """Why the sign decides nothing; empty where it does, None where that could not be examined."""
     if not await _is_settled(watch):
         return "does not stay as it is while nothing is sent: it is shared with other calls"
+    unchanged = SignWatch(case, await case.arrange(watch.operation), watch.effect, watch.key)
+    await unchanged.start()
+    if await unchanged.look():
+        return READ
     single = await _single_effect(case, watch)
     if single is None:
         return None

@@ -336,3 +336,36 @@ def pages_of_a_merchant(policy: Policy) -> Policy:
         return _with_parameter(call, "pageSize", "5") if is_small else call
 
     return _with_search(policy, change)
+
+
+@fault(
+    "X192",
+    requirement="SRCH-5",
+    title="in one market the category is no filter",
+    operations=_SEARCH,
+    source="an index for each market, of which one lacks a field",
+)
+def no_category_in_a_market(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        if parameters.get("market") != "FR" or "category" not in parameters:
+            return call
+        others = {name: value for name, value in parameters.items() if name != "category"}
+        return evolve(call, request=evolve(call.request, query=urlencode(others).encode()))
+
+    return _with_search(policy, change)
+
+
+@fault(
+    "X193",
+    requirement="STA-1",
+    title="a search for a category with an apostrophe ends in 500",
+    operations=_SEARCH,
+    source="CWE-89: one filter of many that is put together from text",
+)
+def apostrophe_in_a_category(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        if "'" in parameters.get("category", ""):
+            raise ValueError("unterminated quoted string")
+        return call
+
+    return _with_search(policy, change)

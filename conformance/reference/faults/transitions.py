@@ -159,3 +159,24 @@ def quote_by_reading(policy: Policy) -> Policy:
             objects.change(db, cart, "quoted", cart.data)
 
     return before_work(policy, look, "quotePublicCartCheckout")
+
+
+@fault(
+    "X191",
+    requirement="CONF-4",
+    title="reading whether after-sales is possible makes the order a requested one",
+    operations=("requestStorefrontOrderAfterSales",),
+    source="a check and a reservation in one function, which the read calls too",
+)
+def request_by_reading(policy: Policy) -> Policy:
+    def wrap(handler: Handler) -> Handler:
+        def read(call: Call, db: Connection) -> Answer:
+            answer = handler(call, db)
+            order = objects.find(call, db, "order")
+            if order.state == "eligible":
+                objects.change(db, order, "requested", order.data)
+            return answer
+
+        return read
+
+    return with_handler(policy, "getStorefrontOrderAfterSalesEligibility", wrap)
