@@ -37,6 +37,16 @@ def stated_filters(case: Case, names: Sequence[str]) -> dict[str, str]:
     return filters
 
 
+def with_one_filter(case: Case, request: Request, *, of_merchant: bool) -> Request:
+    """The search with a stated filter: the merchant's where both are stated, or that which is stated alone."""
+    search = case.profile.search
+    is_both = bool(search.merchant and search.category)
+    case.require_case(is_both or not of_merchant, "the profile states no second value to filter by")
+    name = "merchant" if of_merchant or (search.merchant and not search.category) else "category"
+    case.need(getattr(search, name), f"search.{name}", "a value to filter by is needed")
+    return request.with_query(**{name: getattr(search, name)})
+
+
 def text_of(filters: Mapping[str, str]) -> str:
     """For a message."""
     return " and ".join(f"{name}={value}" for name, value in filters.items())

@@ -77,6 +77,11 @@ def filter_forgotten(policy: Policy) -> Policy:
     return _with_query(policy, lambda query: {n: v for n, v in query.items() if n not in ("category", "merchant")})
 
 
+@_off("X194", "V367", "a page by cursor is not filtered by merchant", "one of two filters that a cursor does not hold")
+def merchant_forgotten(policy: Policy) -> Policy:
+    return _with_query(policy, lambda query: {n: v for n, v in query.items() if n != "merchant"})
+
+
 @_off("F453", "V369", "a cursor used twice is refused", "a scroll context that is closed after each page")
 def used_once(policy: Policy) -> Policy:
     used: set[str] = set()
