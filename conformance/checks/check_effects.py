@@ -150,5 +150,5 @@ async def a_repeated_call_takes_effect_once(case: Case) -> None:
         observed = f"{replays.effects} more"
         answers = replays.first, replays.repeats[-1]
         raise case.violation("a replay took effect again", *answers, expected="one effect", observed=observed)
-    for key in case.runtime.signs.unmoved(name):
+    for key in case.runtime.signs.find_unmoved(name):
         case.warn(f"{key} {UNMOVED}", replays.first, expected="an effect that all stated signs show")

@@ -86,7 +86,8 @@ async def no_generated_body_breaks_the_answer(case: Case) -> None:
             raise
 
     edits = Pool(Edit, hostile_edits, (free,), SMALL_SIZE)
-    await explore(case, edits, law, examples=case.examples // 2, show=lambda edit: edit.words)
+    # few of them: what breaks parsers is sent by name, and NUL to each operation
+    await explore(case, edits, law, examples=case.examples // 4, show=lambda edit: edit.words)
 
 
 @check("BODY-4")

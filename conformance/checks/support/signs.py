@@ -50,7 +50,7 @@ class Signs:
         name = f"effects.{operation}"
         return any(key == name or key.startswith(f"{name}[") for key in self.lag_s)
 
-    def unmoved(self, operation: str) -> list[str]:
+    def find_unmoved(self, operation: str) -> list[str]:
         """The keys of the operation's signs that did not move with an effect that another sign showed."""
         found = [key for key, doubt in self.doubts.items() if doubt == UNMOVED and key not in self.lag_s]
         return sorted(key for key in found if key.startswith(f"effects.{operation}["))

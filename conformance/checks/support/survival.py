@@ -24,11 +24,11 @@ async def require_other_alone(case: Case, answer: Answer, message: str, good: Re
     operation = answer.request.operation
     if answer.status is None:
         return
-    alone = await case.send((good or answer.request).with_fresh_key(), "a call of the same resource, alone")
-    if alone.status == answer.status:
+    control = await case.send((good or answer.request).with_fresh_key(), "a call of the same resource, alone")
+    if control.status == answer.status:
         requirement = "HO-4" if "hosted" in operation.words else "CONF-1"
         cause = f"{requirement} answered {answer.status}"
-        raise Inconclusive(f"{message}, and so did a call that was alone", answer, alone, cause=cause)
+        raise Inconclusive(f"{message}, and so did a call that was alone", answer, control, cause=cause)
 
 
 def expect_survival(case: Case, description: str, answer: Answer, *, oversize: bool) -> None:

@@ -225,7 +225,7 @@ async def expect_empty_values(case: Case, created: Answer, answer: Answer) -> No
     old = {
         beside_kept(case, name) + place: value
         for name, new in answer.request.body.items()
-        for place, value in _replaced(created.request.body[name], new)
+        for place, value in _find_replaced(created.request.body[name], new)
     }
     for pause_s in (*PAUSES_S, 0.0):
         stale_places = [where for where, value in old.items() if strictjson.is_equal(value_at(answer, where), value)]
@@ -238,11 +238,11 @@ async def expect_empty_values(case: Case, created: Answer, answer: Answer) -> No
     case.warn(message, created, answer, expected="another value")
 
 
-def _replaced(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+def _find_replaced(old: Any, new: Any, at: str = "") -> Iterator[tuple[str, Any]]:
     """Within a member, the places that a PATCH gives another value, with their old ones."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in old.keys() & new.keys():
-            yield from _replaced(old[name], new[name], at + pointer.join(name))
+            yield from _find_replaced(old[name], new[name], at + pointer.join(name))
     elif not strictjson.is_equal(old, new):
         yield at, old
 

@@ -216,7 +216,7 @@ def joined_values(policy: Policy) -> Policy:
     seeded_in="V565",
 )
 def rounded_amounts(policy: Policy) -> Policy:
-    def rounded(value: JsonValue) -> JsonValue:
+    def round_value(value: JsonValue) -> JsonValue:
         return int(value) if isinstance(value, float) else value
 
-    return _with_fingerprint(policy, lambda body: canonical(_map_leaves(body, rounded)))
+    return _with_fingerprint(policy, lambda body: canonical(_map_leaves(body, round_value)))

@@ -210,3 +210,28 @@ def id_by_prefix(policy: Policy) -> Policy:
         return evolve(call, path={"id": found.id}) if found else None
 
     return before_work(policy, look, "updateInstallationWebhook")
+
+
+@fault(
+    "X195",
+    requirement="SCO-2",
+    title="an endpoint is found by the key that has created it alone",
+    operations=("updateInstallationWebhook",),
+    source="a row's owner that is the credential, where it should be the installation",
+)
+def endpoint_of_its_key(policy: Policy) -> Policy:
+    makers: dict[str, str] = {}
+
+    def wrap(handler: Handler) -> Handler:
+        def create(call: Call, db: Connection) -> Answer:
+            answer = handler(call, db)
+            makers[answer.value["data"]["id"]] = call.caller.name if call.caller else ""
+            return answer
+
+        return create
+
+    def look(call: Call, _db: Connection) -> None:
+        if call.caller and makers.get(call.resource, call.caller.name) != call.caller.name:
+            raise Refusal("not_found", "There is no such resource.")
+
+    return before_work(with_handler(policy, "createInstallationWebhook", wrap), look, "updateInstallationWebhook")
