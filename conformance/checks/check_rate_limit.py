@@ -129,7 +129,7 @@ async def a_limit_does_not_use_the_key_up(case: Case) -> None:
     if repeat is not retry and repeat.status not in LIMITED_STATUSES and may_end(case):
         message = f"its code or ticket may have ended before it was answered {repeat.summary}"
         raise Inconclusive(message, spare, repeat, cause="what the request names may have ended")
-    if repeat.status in (403, 404):  # with a key that the limit has not seen it may be answered so, too
+    if repeat.status in (403, 404) and case.operation.auth == "api_key":  # it may be no resource of this API key
         control = await case.send(repeat.request.with_fresh_key(), "the same call under a new key")
         if control.status == repeat.status:
             message = f"the same call is answered {control.summary} under a new key, too"
