@@ -12,7 +12,7 @@ from conformance.checks.support.signals import OBSTACLES, Signal
 from conformance.checks.support.signs import LADDER_S
 
 SHARED: Final = "moved with an unrelated call: it is shared with other calls"
-READ: Final = "moves when it is read, without any call: a read changes what it shows"
+READ: Final = "moves without a call of its own: with a read of it, or with other calls"
 _SETTLE_S: Final = 0.2
 _CLOCK_S: Final = 1.2
 """A clock in seconds moves in this time."""
