@@ -179,8 +179,10 @@ async def a_filter_narrows_in_every_locale_and_market(case: Case) -> None:
     Which value they show is open: it may be a text of that locale.
     """
     search = case.profile.search
-    filters = {name: value for name in FILTERS if (value := getattr(search, name)) and getattr(search, f"item_{name}")}
-    case.need(filters, "search.category", "a value to filter by, and its place in an item, are needed")
+    names = [name for name in FILTERS if getattr(search, name)]
+    case.need(names, f"search.{FILTERS[0]}", "a value to filter by is needed")
+    filters = {name: getattr(search, name) for name in names if getattr(search, f"item_{name}")}
+    case.need(filters, f"search.item_{names[0]}", "the place of the value in an item is needed")
     request = (await case.arrange()).with_query(**filters)
     lists = (("locale", search.locales), ("market", search.markets))
     usual = dict(request.query)
