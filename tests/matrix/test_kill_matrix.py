@@ -36,6 +36,7 @@ FINDERS = {
     "X165": "check_body_rules::a_body_ends_at_the_stated_depth",
     "X166": "check_search_pages::all_pages_together_hold_every_item_once",
     "X167": "check_public::an_unknown_merchant_is_answered_404",
+    "X193": "check_search::odd_values_are_recorded",
 }
 """Of faults that are newer than the evidence: a check of another requirement whose calls show them to an invariant."""
 VARIANTS = ("D01", "D04", "D11", "D17")
