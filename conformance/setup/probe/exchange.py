@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -237,7 +237,7 @@ async def _probe_clock(probe: Probe) -> None:
                 break
 
 
-async def _state_bound(probe: Probe, fact: str, sign: int, bounds: Sequence[int], margin: int) -> bool:
+async def _state_bound(probe: Probe, fact: str, sign: int, bounds: tuple[int, ...], margin: int) -> bool:
     """Whether a bound of iat was measured, and stated: an iat within it is accepted twice, one beyond it refused."""
 
     async def accepts(age_s: int) -> bool | None:
