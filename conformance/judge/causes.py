@@ -66,7 +66,7 @@ def _with_effects(results: Sequence[Result], judged: Sequence[Result]) -> tuple[
     causes: dict[str, dict[str, str]] = {}
     for result in judged:
         if result.outcome is Outcome.FAILED:
-            for name in (result.requirement, result.check, result.cause):
+            for name in (result.requirement, result.check):
                 causes.setdefault(name, {}).setdefault(result.operation, result.cause)
     return tuple(
         replace(result, cause=cause) if (cause := _effect(before, causes)) else result
@@ -75,7 +75,7 @@ def _with_effects(results: Sequence[Result], judged: Sequence[Result]) -> tuple[
 
 
 def _effect(result: Result, causes: Mapping[str, Mapping[str, str]]) -> str:
-    """The cause behind `effect:NAME:OPERATION`, of the failures of a requirement, a check or a cause; empty if none."""
+    """The cause behind `effect:NAME:OPERATION`, of a requirement's failures or of a check's; empty if there is none."""
     if not result.cause.startswith(_EFFECT):
         return ""
     name, _, operation = result.cause.removeprefix(_EFFECT).rpartition(":")

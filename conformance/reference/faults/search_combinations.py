@@ -26,6 +26,17 @@ def _with_search(policy: Policy, change: Callable[[Call, dict[str, str]], Call])
     return before_work(policy, look, *_SEARCH)
 
 
+def _with_broken_value(policy: Policy, name: str, is_broken: Callable[[str], bool]) -> Policy:
+    """A search whose parameter has such a value ends in an error that nothing catches."""
+
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        if is_broken(parameters.get(name, "")):
+            raise ValueError(f"syntax error in the {name} of the query")
+        return call
+
+    return _with_search(policy, change)
+
+
 def _with_parameter(call: Call, name: str, value: str) -> Call:
     parameters = call.request.parameters()
     return evolve(call, request=evolve(call.request, query=urlencode({**parameters, name: value}).encode()))
@@ -39,12 +50,7 @@ def _with_parameter(call: Call, name: str, value: str) -> Call:
     source="PostgreSQL: LIKE pattern must not end with escape character",
 )
 def backslash_at_the_end(policy: Policy) -> Policy:
-    def change(call: Call, parameters: dict[str, str]) -> Call:
-        if parameters.get("q", "").endswith("\\"):
-            raise ValueError("LIKE pattern must not end with escape character")
-        return call
-
-    return _with_search(policy, change)
+    return _with_broken_value(policy, "q", lambda text: text.endswith("\\"))
 
 
 @fault(
@@ -88,12 +94,7 @@ def offset_with_capped_size(policy: Policy) -> Policy:
     source="SQL by concatenation, or the query syntax of a full-text index",
 )
 def apostrophe(policy: Policy) -> Policy:
-    def change(call: Call, parameters: dict[str, str]) -> Call:
-        if "'" in parameters.get("q", ""):
-            raise RuntimeError("syntax error in tsquery")
-        return call
-
-    return _with_search(policy, change)
+    return _with_broken_value(policy, "q", lambda text: "'" in text)
 
 
 def _is_filtered(parameters: dict[str, str]) -> bool:
@@ -363,9 +364,4 @@ def no_category_in_a_market(policy: Policy) -> Policy:
     source="CWE-89: one filter of many that is put together from text",
 )
 def apostrophe_in_a_category(policy: Policy) -> Policy:
-    def change(call: Call, parameters: dict[str, str]) -> Call:
-        if "'" in parameters.get("category", ""):
-            raise ValueError("unterminated quoted string")
-        return call
-
-    return _with_search(policy, change)
+    return _with_broken_value(policy, "category", lambda text: "'" in text)
