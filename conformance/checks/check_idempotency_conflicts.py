@@ -58,7 +58,7 @@ async def a_changed_leaf_under_the_same_key_is_answered_409(case: Case, where: s
     index, lone_answer = await _meaningful(case, where)
     if index:
         first, repeat = await case.repeat_changed(_variation(case, where, index), purpose)
-    judge_payload(case, where, lone_answer, first, repeat)
+    await judge_payload(case, where, lone_answer, first, repeat)
 
 
 def _variation(case: Case, where: str, index: int) -> Change:
@@ -155,7 +155,7 @@ async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
         lone_answer = await case.control(request.with_body(with_another_ending(body, where)), "the second, alone")
         is_kept = shows(where, lone_answer) or shows(where, first) or is_promised(case, body, where)
         level = None if is_kept else Level.RECOMMENDED
-        judge_payload(case, f"ending of {where}", lone_answer, first, repeat, level=level)
+        await judge_payload(case, f"ending of {where}", lone_answer, first, repeat, level=level)
 
 
 async def _with_a_long_text(case: Case, number: int) -> tuple[Request, Any, str]:
@@ -180,7 +180,7 @@ async def another_valid_body_under_the_same_key_is_answered_409(case: Case, inde
     first, repeat = await case.repeat_changed(other, "the other body under the same key")
     if repeat.status != 409:
         lone_answer = await case.control(await other(await case.arrange()), "the other body, alone")
-        judge_payload(case, "body", lone_answer, first, repeat)
+        await judge_payload(case, "body", lone_answer, first, repeat)
 
 
 @check("IDEM-4", rests_on=PLAIN_REPLAY)
@@ -199,7 +199,7 @@ async def a_payload_without_a_member_is_answered_409(case: Case) -> None:
         request = await case.arrange()
         lone_answer = await case.send(request.with_body(pointer.remove(request.body, where)), f"without {where}, alone")
         if lone_answer.ok:
-            judge_payload(case, f"member {where} left out", lone_answer, first, repeat)
+            await judge_payload(case, f"member {where} left out", lone_answer, first, repeat)
             return
     case.require_case(False, "the body has no text that may be changed, and left out")
 
@@ -258,7 +258,7 @@ async def the_same_values_in_other_places_are_another_payload(case: Case, change
             return
         lone_answer = await case.send(await change_pair(await case.arrange()), f"{names} changed, alone")
         if lone_answer.ok:
-            judge_payload(case, names, lone_answer, first, repeat)
+            await judge_payload(case, names, lone_answer, first, repeat)
             return
     case.require_case(False, "no two texts of the body accept each other's value")
 

@@ -63,7 +63,7 @@ async def an_integer_with_other_high_bits_is_another_payload(case: Case, where: 
     first, repeat = await case.repeat_changed(change, f"{where}, greater by 2^32, under the same key")
     if repeat.status != 409:
         lone_answer = await case.send(await change(await case.arrange()), f"{where}, greater by 2^32, alone")
-        judge_payload(case, where, lone_answer, first, repeat)
+        await judge_payload(case, where, lone_answer, first, repeat)
 
 
 def _exact_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, int]]:
@@ -99,7 +99,7 @@ async def the_integer_after_an_exact_one_is_another_payload(case: Case, place: t
     if repeat.status != 409:
         lone = await case.arrange()
         changed = lone.with_body(pointer.replace(lone.body, where, exact + 1))
-        judge_payload(case, where, await case.send(changed, f"{exact + 1} at {where}, alone"), first, repeat)
+        await judge_payload(case, where, await case.send(changed, f"{exact + 1} at {where}, alone"), first, repeat)
 
 
 def _other_case(value: Any) -> Any:
@@ -191,7 +191,7 @@ async def what_answers_tell_apart_is_another_payload(case: Case, alter: Alter) -
         lone_answer = await case.send(await change(await case.arrange()), f"{where}, almost equal, alone")
         if lone_answer.ok and tells_apart(where, first, lone_answer):
             level = Level.RECOMMENDED if alter is _reverse else None  # a list may stand for a set
-            judge_payload(case, where, lone_answer, first, repeat, level=level)
+            await judge_payload(case, where, lone_answer, first, repeat, level=level)
             return
     case.require_case(False, "no answer shows such a difference of two requests")
 
@@ -222,7 +222,7 @@ async def a_letter_beyond_ascii_tells_payloads_apart(case: Case) -> None:
             return
         lone_answer = await case.send(await grave(where)(await case.arrange()), f"{where} with a grave accent, alone")
         if lone_answer.ok and tells_apart(where, first, lone_answer):
-            judge_payload(case, where, lone_answer, first, repeat)
+            await judge_payload(case, where, lone_answer, first, repeat)
             return
     case.require_case(False, "no answer shows such a difference of two requests")
 
@@ -257,7 +257,7 @@ async def a_value_of_another_type_is_another_payload(case: Case, typed: tuple[st
     if repeat.ok:
         lone_answer = await case.send(await change(await case.arrange()), f"{where} as a text, alone")
         if not lone_answer.ok:  # else the target takes one for the other
-            judge_payload(case, where, lone_answer, first, repeat)
+            await judge_payload(case, where, lone_answer, first, repeat)
 
 
 def _change_at(where: str, alter: Alter) -> Callable[[Request], Awaitable[Request]]:
@@ -293,7 +293,7 @@ async def a_switch_that_is_off_is_not_left_out(case: Case) -> None:
         lone = await case.arrange()
         lone_answer = await case.send(lone.with_body(pointer.remove(lone.body, where)), f"without {where}, alone")
         if lone_answer.ok and _are_opposite(where, first, lone_answer):
-            judge_payload(case, f"member {where} left out", lone_answer, first, repeat)
+            await judge_payload(case, f"member {where} left out", lone_answer, first, repeat)
             return
     case.require_case(False, "no answer shows a member that is false when it is sent, and true when it is left out")
 

@@ -108,13 +108,18 @@ def _nullify(where: str, request: Request) -> Request:
     return request.with_body(pointer.replace(request.body, where, None))
 
 
-def _null(body: Any, is_broken: Callable[[Any], bool], verifier: str) -> dict[str, tuple[str, Change]]:
-    """null for an optional member, the innermost first: parsers take it for an absent one, and validate less within."""
-    for where in sorted(_members(body), key=lambda where: -where.count("/")):
-        is_optional = where != verifier and not is_broken(pointer.remove(body, where))
-        if is_optional and is_broken(pointer.replace(body, where, None)):
-            return {f"null{where}": (where, partial(_nullify, where))}
-    return {}
+def _nulls(body: Any, is_broken: Callable[[Any], bool], verifier: str) -> dict[str, tuple[str, Change]]:
+    """null for an optional member, one within and one at the top: parsers take it for an absent one.
+
+    Many validate less within, and some drop each null at the top before they validate.
+    """
+
+    def may_be_left_out(where: str) -> bool:
+        return where != verifier and not is_broken(pointer.remove(body, where))
+
+    no_nulls = [where for where in _members(body) if is_broken(pointer.replace(body, where, None))]
+    optional = sorted(filter(may_be_left_out, no_nulls), key=lambda where: -where.count("/"))
+    return {f"null{where}": (where, partial(_nullify, where)) for where in [*optional[:1], *optional[-1:]]}
 
 
 def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, Change] | None]:
@@ -124,7 +129,7 @@ def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tupl
         return {"": None}
     is_broken = _broken_by(schema, body)
     breaks: dict[str, tuple[str, Change] | None] = {**_breaks(profile, schema, body, is_broken, _members(body))}
-    breaks |= _null(body, is_broken, profile.oauth.code_verifier if profile.oauth else "")
+    breaks |= _nulls(body, is_broken, profile.oauth.code_verifier if profile.oauth else "")
     names = part_by_schema(list(breaks), profile, operation)
     return {name: breaks[name] for name in names} or {"": None}
 

@@ -101,6 +101,9 @@ CONDITIONS: dict[str, Defect] = {
     "4-typ-no-text": _header(typ=7),
     "4-typ-of-an-access-token": _header(typ="at+jwt"),
     "5-alg-no-text": _header(alg=7),
+    "5-alg-lower-case": lambda request, url: replace(
+        proof_of(request), header={"alg": proof_of(request).key.algorithm.lower()}
+    ),
     "5-alg-none": lambda request, url: replace(proof_of(request), header={"alg": "none"}, signing="none"),
     "5-alg-none-capital": lambda request, url: replace(proof_of(request), header={"alg": "None"}, signing="none"),
     "5-alg-hs256": lambda request, url: replace(proof_of(request), header={"alg": "HS256"}, signing="hmac"),

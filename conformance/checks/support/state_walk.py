@@ -192,12 +192,14 @@ class Walker:
             self.calls.append((name, answer))
 
     async def end(self) -> None:
-        """Repeats the successful calls, the oldest last, and then all writes, to detect a changed state. Twice.
+        """Repeats all writes, then the successful calls, the oldest last, and all writes once more.
+
+        Whatever changed the state in between shows in the answer of a write.
 
         Then it is read, so that the invariants judge what is shown of a resource after any order of calls.
         """
-        for _ in range(2):
-            calls = range(len(self._successful_writes))
+        for is_last in (False, True):
+            calls = range(len(self._successful_writes)) if is_last else ()
             for index in sorted({*calls[:2], *calls[-1:]}, reverse=True):
                 await self.replay(index)
             for name in self.model.writes:

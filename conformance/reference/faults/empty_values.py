@@ -159,6 +159,22 @@ def null_in_inner_objects(policy: Policy) -> Policy:
 
 
 @fault(
+    "X196",
+    requirement="BODY-4",
+    title="null is accepted for an optional member of the body",
+    source="members that are null are dropped before the body is validated, as a column is written: null or absent",
+)
+def null_at_the_top(policy: Policy) -> Policy:
+    def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+        if isinstance(value, dict):
+            needed = schema.get("required", ())
+            value = {name: item for name, item in value.items() if item is not None or name in needed}
+        return policy.reading.validate(call, schema, value)
+
+    return with_reading(policy, validate=validate)
+
+
+@fault(
     "X64",
     requirement="WH-2",
     title="an update that names nothing empties the description",

@@ -98,6 +98,22 @@ def mismatch_is_422(policy: Policy) -> Policy:
     return with_status(policy, "mismatch", 422)
 
 
+@fault(
+    "X198",
+    requirement="IDEM-4",
+    title="consume answers another payload under a used key 400",
+    operations=("consumeHostedCheckoutBrowserTicket",),
+    source="a handler that maps each exception of its key store to a bad request",
+)
+def mismatch_is_400(policy: Policy) -> Policy:
+    def refuse(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+        if call.operation == "consumeHostedCheckoutBrowserTicket":
+            raise Refusal("bad_request", "The Idempotency-Key does not fit the request.")
+        return policy.idempotency.on_mismatch(call, record, db, handler)
+
+    return with_idempotency(policy, on_mismatch=refuse)
+
+
 @fault("F075", requirement="IDEM-4", title="fingerprint is body length")
 def fingerprint_is_length(policy: Policy) -> Policy:
     return with_idempotency(policy, fingerprint=lambda call: _fingerprint(call, str(len(call.request.body))))

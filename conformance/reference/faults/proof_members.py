@@ -8,6 +8,8 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from joserfc.jwk import import_key
+from joserfc.jws import JWSRegistry
 from sqlalchemy import Connection
 
 from conformance.reference.call import Call
@@ -229,6 +231,29 @@ def algorithm_in_another_case(policy: Policy) -> Policy:
         return algorithm.lower() == "none" != algorithm
 
     return _verify_unless(policy, is_none, "algorithm", "signature")
+
+
+@fault(
+    "X197",
+    requirement="OA-6",
+    title="the name of an algorithm is accepted in lower case",
+    operations=_TOKEN,
+    source="a lookup without regard to case, where alg is case-sensitive (RFC 7515 section 4.1.1)",
+)
+def algorithm_in_lower_case(policy: Policy) -> Policy:
+    names = {name.lower(): name for name in policy.oauth.algorithms}
+
+    def has_name(call: Call, proof: Proof) -> None:
+        if proof.header.get("alg") not in names:
+            policy.oauth.proof["algorithm"](call, proof)
+
+    def is_signed(_call: Call, proof: Proof) -> None:
+        algorithm = JWSRegistry.algorithms[names[str(proof.header["alg"])]]
+        head, _, signature = proof.text.rpartition(".")
+        if not algorithm.verify(head.encode(), decode_part(signature), import_key(proof.header["jwk"])):
+            raise bad_proof("The proof's signature does not verify.")
+
+    return with_proof(policy, algorithm=has_name, signature=is_signed)
 
 
 @fault(
