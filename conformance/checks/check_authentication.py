@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import structs
 
 from conformance.checks.support.authorization import INACTIVE, cases, has_category, with_undeclared_parameter
+from conformance.checks.support.authorization_forms import with_form
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import every_nth
 from conformance.checks.support.path_spellings import PLAIN_SPELLINGS, SPELLINGS, with_spelling
@@ -153,6 +154,20 @@ async def a_key_of_other_characters_is_refused(case: Case) -> None:
         "a key with a byte that is not ASCII",
         message=message,
         any_refusal=True,
+    )
+
+
+@check("AUTH-1", on="getApiKeyIdentity")
+async def a_key_with_a_word_behind_it_is_refused(case: Case) -> None:
+    """A good key with a word behind it is no credential (RFC 9110 section 11.4). A warning: some read one word."""
+    form = f"{case.profile.authorization.format} more"
+    await case.shared_negative(
+        lambda request: with_form(case, request, form),
+        {400, 401},
+        "a word behind the key",
+        message="a good key with a word behind it was not refused",
+        any_refusal=True,
+        level=Level.RECOMMENDED,
     )
 
 

@@ -85,17 +85,18 @@ def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[
               "underscore": "1_0"}  # fmt: skip
     defects = {f"{name}-{case}": (name, value) for name in ("page", "pageSize") for case, value in values.items()}
     first = first_page(profile)
-    return {**defects, "page-line-feed": ("page", f"{first}\n"), "page-hexadecimal": ("page", f"{first:#x}")}
+    debatable = {"page-line-feed": ("page", f"{first}\n"), "page-hexadecimal": ("page", f"{first:#x}")}
+    return {**defects, **debatable, "pageSize-space": ("pageSize", f" {page_sizes(profile)[0]}")}
 
 
-_DEBATABLE_FORM = re.compile(r"\d+\n|0x[\da-f]+")
+_DEBATABLE_FORM = re.compile(r"\d+\n|0x[\da-f]+| \d+")
 
 
 @check("SRCH-3", cases=_not_integers)
 async def page_and_page_size_are_integers(case: Case, defect: tuple[str, str]) -> None:
     """A page or pageSize that is not an integer is answered 400.
 
-    A line feed behind one, which some trim, is a warning, and so is a hexadecimal one, which some languages read.
+    White space around one, which some trim, is a warning, and so is a hexadecimal one, which some languages read.
     """
     name, value = defect
     level = Level.RECOMMENDED if _DEBATABLE_FORM.fullmatch(value) else None

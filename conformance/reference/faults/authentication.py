@@ -198,6 +198,23 @@ def null_is_a_key(policy: Policy) -> Policy:
 
 
 @fault(
+    "X199",
+    requirement="AUTH-1",
+    title="what follows a key after a space is ignored",
+    source="a header that is split at its spaces, of which the second part is taken",
+)
+def first_word_of_a_key(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        headers = tuple(
+            (name, b" ".join(text.split(b" ")[:2]) if name == b"authorization" else text)
+            for name, text in call.request.headers
+        )
+        return policy.authenticate(evolve(call, request=evolve(call.request, headers=headers)))
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault(
     "X51",
     requirement="AUTH-3",
     title="the 401 to a revoked key has no WWW-Authenticate",

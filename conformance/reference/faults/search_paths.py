@@ -163,6 +163,20 @@ def page_before_a_line_feed(policy: Policy) -> Policy:
 
 
 @fault(
+    "X200",
+    requirement="SRCH-3",
+    title="a pageSize with a space before it is that pageSize",
+    operations=_SEARCH,
+    source="int() of Python and strtol() of C, which skip white space",
+)
+def size_behind_a_space(policy: Policy) -> Policy:
+    def integer(name: str, text: str) -> int | None:
+        return policy.search.integer(name, text.lstrip() if name == "pageSize" else text)
+
+    return with_search(policy, integer=integer)
+
+
+@fault(
     "F895",
     requirement="SRCH-5",
     title='the category "0" is not a filter',
