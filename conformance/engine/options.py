@@ -8,7 +8,7 @@ import secrets as random_source
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 
 from conformance.journal.segments import PreviousSegments
@@ -40,8 +40,10 @@ def suite_version() -> str:
     return "0+unknown"
 
 
-def utc_timestamp() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def utc_timestamp(since: datetime | None = None, elapsed_s: float = 0.0) -> str:
+    """The present time, or that of `elapsed_s` seconds after `since`: the clock may have been set in between."""
+    time_utc = datetime.now(UTC) if since is None else since + timedelta(seconds=elapsed_s)
+    return time_utc.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def run_name() -> str:

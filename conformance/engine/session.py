@@ -88,7 +88,8 @@ class Session:
         self.alarm = Alarm(self.contract.requirements, self.profile.waivers) if options.fail_fast else None
         self.planned_count = 0
         """The number of selected instances; 0 until the journal's first line is written."""
-        self.started_at = utc_timestamp()
+        self._began = datetime.now(UTC)
+        self.started_at = utc_timestamp(self._began)
         self._start_monotonic = time.monotonic()
         self._new_directories: list[Path] = []
         self.keys = part.keys or resolve_secrets({} if part.dry_run else self.profile.credentials)
@@ -378,7 +379,7 @@ class Session:
         with contextlib.suppress(JournalError):
             self.journal.append(
                 SegmentEnded(
-                    finished_at=utc_timestamp(),
+                    finished_at=utc_timestamp(self._began, time.monotonic() - self._start_monotonic),
                     interrupted=self.secrets.clean_truncated(reason),
                     worker=self.part.worker,
                     traffic=flow.traffic_stats if flow else TrafficStats(),

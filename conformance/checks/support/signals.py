@@ -64,10 +64,11 @@ def are_other_statuses(observed: str, expected: str) -> bool:
 
 
 def require_whole(*answers: Answer) -> None:
-    """Inconclusive where the body of an answer was cut off, so that its value is not known."""
+    """Inconclusive where the body of an answer was cut off, or exceeds the parser's limits: its value is not known."""
     for answer in answers:
-        if answer.truncated:
-            message = f"the answer to {answer.request.operation.id} is too long to be judged"
+        if answer.is_unread:
+            reason = "is too long to be judged" if answer.truncated else "exceeds the limits of the JSON parser"
+            message = f"the answer to {answer.request.operation.id} {reason}"
             raise Inconclusive(message, answer, cause="answer too long")
 
 

@@ -32,12 +32,13 @@ from conformance.checks.support.case import Case
 from conformance.client.dpop import new_verifier
 from conformance.client.request import is_well_formed, malformed_key, new_key
 from conformance.core.outcomes import Outcome
-from conformance.profile.behavior import Idempotency, OAuth
+from conformance.profile.behavior import Idempotency
 from conformance.profile.model import Credential, Limits, SecretSource
-from conformance.profile.resources import Fixture, HttpCall, OperationFacts
+from conformance.profile.resources import OperationFacts
 from tests.support.check_runs import CONTRACT
+from tests.support.code_exchanges import age_s_of, exchanging
 
-CREATE, TOKEN = CONTRACT.operations["createInstallationWebhook"], CONTRACT.operations["exchangeOAuthToken"]
+CREATE = CONTRACT.operations["createInstallationWebhook"]
 UNRESERVED = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 """RFC 7636 section 4.1."""
 
@@ -111,22 +112,6 @@ def test_verifiers_and_challenges_have_legitimate_lengths() -> None:
     assert all(UNRESERVED.fullmatch(text) or text.strip() == verifier for text in texts)
 
 
-def _exchanging(judged: Any, script: Any, law: Any, exclusions: Any = None, **more: Any) -> Any:
-    oauth = OAuth("client", "https://c.example/cb", **more)
-    body = {"code": "{oauth.code}", "verifier": "{pkce.verifier}"}
-    code = HttpCall("URL", json={"challenge": "{pkce.challenge}", "method": "{pkce.method}"})
-
-    async def with_a_source(case: Case) -> None:
-        fixtures: Any = case.profile.fixtures
-        call = HttpCall(f"{case.profile.base_url}/codes", method="POST", json=code.json)
-        fixtures["oauth"] = {"code": Fixture("oauth", "code", http=call)}
-        await law(case)
-
-    operations = {TOKEN.id: OperationFacts(body=body)}
-    facts = {"oauth": oauth, "fixtures": {}, "operations": operations, "exclusions": exclusions or {}}
-    return judged(script, with_a_source, TOKEN, **facts)
-
-
 @pytest.mark.parametrize("how", ["refused at the token endpoint", "exchanged", "not issued"])
 def test_a_fixture_that_fails_is_not_the_target_s_refusal(judged: Any, answer: Any, how: str) -> None:
     """A plain challenge: only what the target itself answers to the exchange says anything of it."""
@@ -143,7 +128,7 @@ def test_a_fixture_that_fails_is_not_the_target_s_refusal(judged: Any, answer: A
         refused = arrived.json["code"] in plain and how != "exchanged"
         return bytes(answer(400 if refused else 200, {"error": "no"} if refused else {"data": {}}))
 
-    result, _ = _exchanging(judged, script, a_plain_challenge_is_of_no_use)
+    result, _ = exchanging(judged, script, a_plain_challenge_is_of_no_use)
     expected = {"refused at the token endpoint": Outcome.PASSED, "exchanged": Outcome.FAILED}
     assert result.outcome is expected.get(how, Outcome.INCONCLUSIVE), result
     assert how != "not issued" or result.cause == "fixture:fixtures.oauth.code"
@@ -158,7 +143,7 @@ def test_a_profile_may_say_that_there_is_no_plain_code(judged: Any, answer: Any)
         return bytes(answer(200, {"code": f"code-{time.perf_counter_ns()}", "data": {}}))
 
     excluded = {"fixtures.oauth.plain": "the authorization endpoint refuses it"}
-    result, _ = _exchanging(judged, script, a_plain_challenge_is_of_no_use, exclusions=excluded)
+    result, _ = exchanging(judged, script, a_plain_challenge_is_of_no_use, exclusions=excluded)
     assert (result.outcome, result.exclusion) == (Outcome.INAPPLICABLE, *excluded.values()), result
 
 
@@ -181,7 +166,7 @@ def test_a_used_proof_is_what_the_profile_says(
         seen.update({proof} if is_remembered else ())
         return bytes(answer(200 if good else 400, {"data": {}} if good else {"error": "no"}))
 
-    result, _ = _exchanging(judged, script, law, proof_reuse=reuse)
+    result, _ = exchanging(judged, script, law, proof_reuse=reuse)
     assert result.outcome is outcome, result
 
 
@@ -214,18 +199,13 @@ def test_a_code_that_waited_for_the_pace_is_no_failure(
         if not refusal.ok:
             raise case.violation("a good exchange was refused", refusal)
 
-    result, _ = _exchanging(judged, AgingCodes(answer, refused), law)
+    result, _ = exchanging(judged, AgingCodes(answer, refused), law)
     late = Outcome.PASSED if refused == 1 else Outcome.INCONCLUSIVE
     assert result.outcome is (late if is_old else Outcome.FAILED), result
     assert result.outcome is not Outcome.INCONCLUSIVE or "s old before the pace" in result.message
 
 
 # Proofs
-
-
-def _age_s(arrived: Any) -> float:
-    claims = "".join(arrived.all("dpop")).split(".")[1]
-    return time.time() - float(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["iat"])
 
 
 @pytest.mark.parametrize("age_s", [3600.0, -3600.0], ids=["old", "ahead"])
@@ -235,13 +215,13 @@ def test_an_allowance_of_nearly_an_hour_is_kept_to(judged: Any, answer: Any, age
     def script(arrived: Any) -> bytes:
         if arrived.target == "/codes":
             return bytes(answer(200, {"code": f"code-{time.perf_counter_ns()}"}))
-        good = abs(_age_s(arrived)) <= 3599.9
+        good = abs(age_s_of(arrived)) <= 3599.9
         return bytes(answer(200 if good else 401, {"data": {}} if good else {"error": "iat"}))
 
     async def law(case: Case) -> None:
         await a_proof_from_another_hour_is_refused(case, (age_s, 0))
 
-    result, _ = _exchanging(judged, script, law, clock_allowance_s=3599.9)
+    result, _ = exchanging(judged, script, law, clock_allowance_s=3599.9)
     assert result.outcome is Outcome.PASSED, result
 
 
@@ -253,7 +233,7 @@ def _judging_age(
     async def script(arrived: Any) -> bytes:
         if arrived.target == "/codes":
             return bytes(answer(200, {"code": f"code-{time.perf_counter_ns()}"}))
-        good = -ahead_s <= _age_s(arrived) + clock_s <= behind_s
+        good = -ahead_s <= age_s_of(arrived) + clock_s <= behind_s
         if not good:
             await asyncio.sleep(delay_s)
         date = {"Date": email.utils.formatdate(time.time() + clock_s, usegmt=True)} if has_date else {}
@@ -289,7 +269,7 @@ def test_bounds_of_iat_are_judged_by_every_possible_clock(
     async def law(case: Case) -> None:
         await a_proof_is_accepted_up_to_the_stated_age(case, _EDGES[edge])
 
-    result, _ = _exchanging(judged, _judging_age(answer, behind_s, ahead_s, clock_s), law, **BOUNDS)
+    result, _ = exchanging(judged, _judging_age(answer, behind_s, ahead_s, clock_s), law, **BOUNDS)
     assert result.outcome is (Outcome.FAILED if edge == wrong else Outcome.PASSED), result
 
 
@@ -314,7 +294,7 @@ def test_a_clock_that_no_date_shows_may_be_seconds_off(
         await a_proof_is_accepted_up_to_the_stated_age(case, _EDGES[edge])
 
     script = _judging_age(answer, behind_s, ahead_s, clock_s, has_date=False)
-    result, _ = _exchanging(judged, script, law, **BOUNDS)
+    result, _ = exchanging(judged, script, law, **BOUNDS)
     assert result.outcome is (Outcome.FAILED if edge == wrong else Outcome.PASSED), result
 
 
@@ -332,7 +312,7 @@ def test_a_proof_that_was_long_under_way_may_be_too_old(
         return judged(*given, limits=Limits(timeout_s=9, patience_s=0.2), **more)
 
     script = _judging_age(answer, 1.9, 20, delay_s=5 if slow else 0)
-    result, _ = _exchanging(with_time, script, law, clock_behind_s=7, clock_ahead_s=20)
+    result, _ = exchanging(with_time, script, law, clock_behind_s=7, clock_ahead_s=20)
     assert result.outcome is (Outcome.INCONCLUSIVE if slow else Outcome.FAILED), result
 
 
@@ -354,7 +334,7 @@ def test_a_used_proof_is_judged_by_what_is_stated(judged: Any, answer: Any, reus
     async def law(case: Case) -> None:
         await a_used_proof_is_treated_as_stated(case, kind == "retry")
 
-    result, _ = _exchanging(judged, script, law, proof_reuse=reuse)
+    result, _ = exchanging(judged, script, law, proof_reuse=reuse)
     right = takes == (reuse == "accepted" or (reuse == "retry" and kind == "retry"))
     assert result.outcome is (Outcome.PASSED if right else Outcome.FAILED), result
 
@@ -383,7 +363,7 @@ def test_a_code_of_four_seconds_is_waited_for(
         await a_code_ends_when_stated(case, is_old)
 
     for is_old, outcome in zip((False, True), outcomes, strict=True):
-        result, _ = _exchanging(judged, script, partial(law, is_old=is_old), code_lifetime_s=4)
+        result, _ = exchanging(judged, script, partial(law, is_old=is_old), code_lifetime_s=4)
         assert result.outcome is outcome, result
 
 
@@ -391,6 +371,6 @@ def test_a_code_of_an_hour_is_not_waited_for(judged: Any, answer: Any) -> None:
     async def law(case: Case) -> None:
         await a_code_ends_when_stated(case, is_old=True)
 
-    result, _ = _exchanging(judged, lambda _: answer(200, {"code": "code-00000001", "data": {}}), law,
+    result, _ = exchanging(judged, lambda _: answer(200, {"code": "code-00000001", "data": {}}), law,
                             code_lifetime_s=3600)  # fmt: skip
     assert result.outcome is Outcome.INAPPLICABLE, result

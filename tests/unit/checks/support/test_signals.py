@@ -85,6 +85,23 @@ def test_what_is_not_known_of_a_long_answer_is_no_violation(
         )
 
 
+@pytest.mark.parametrize(
+    ("judge", "outcome"),
+    [(_same, Outcome.INCONCLUSIVE), (_lacks, Outcome.INCONCLUSIVE), (_of_status, Outcome.FAILED)],
+)
+def test_what_the_parser_does_not_read_is_no_violation(
+    judged: Any, answer: Any, judge: Callable[[Case, Answer, Answer], None], outcome: Outcome
+) -> None:
+    """JSON beyond its limits, such as an integer of thousands of digits, may be right (RFC 8259, section 9)."""
+
+    async def check(case: Case) -> None:
+        judge(case, *[await case.control(await case.arrange()) for _ in range(2)])
+
+    body = b'{"data": {}, "more": ' + b"1" * 5001 + b"}"
+    result, _ = judged(lambda arrived: answer(200, body=body), check)
+    assert result.outcome is outcome, result.message
+
+
 @pytest.mark.parametrize("status", [200, 404])
 def test_a_long_answer_violates_no_invariant(
     judged: Any, answer: Any, little_memory: None, tmp_path: Any, status: int
