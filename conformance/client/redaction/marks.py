@@ -34,3 +34,10 @@ class Marks:
     def placeholder(self, kind: str, value: str) -> str:
         """The text that replaces a value: «redacted:e-mail#4be01f0c3a9b77d2»."""
         return f"«redacted:{self.tag(kind, value)}»"
+
+
+def label_with_mark(label: str, value: str, marks: Marks | None) -> str:
+    """The label of an ephemeral secret with the mark of its value. Credentials and fragments have none."""
+    if marks is None or not label.startswith("«redacted") or label.startswith("«redacted:part"):
+        return label
+    return marks.label(label, value)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from functools import lru_cache
 from sys import intern
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 from weakref import WeakSet
 
 from conformance.client.redaction.character_codes import CharacterCodes
@@ -27,7 +27,9 @@ from conformance.client.redaction.fragments import (
     merge_spans,
     shared_spans,
 )
-from conformance.client.redaction.marks import Marks
+from conformance.client.redaction.loose_forms import LooseForms
+from conformance.client.redaction.marks import Marks, label_with_mark
+from conformance.client.redaction.spellings import RUNS, Index, ShortForms, Spelling
 from conformance.client.redaction.wide_text import WideText
 
 __all__ = ["MIN_LENGTH", "WHOLE_HEADERS", "Secrets", "clean_with_all", "forms", "is_secret_name", "without_tail"]
@@ -43,10 +45,6 @@ _SECRET_NAME_PARTS: Final = ("secret", "token", "passw", "authoriz", "ticket", "
 _SECRET_KEY_NAMES: Final = ("apikey", "api_key", "api-key", "privatekey", "private_key", "private-key")
 """Every such name contains one of these or of the parts (lower case). Most texts contain `key` alone."""
 _HARMLESS_NAME: Final = re.compile(r"token_?type|kind|expires", re.IGNORECASE)
-_RUNS: Final = re.compile(r"[\w%+/=~.-]{6,}")
-"""The runs of a token's characters: nearly all forms consist of one."""
-_SCAN_LIMIT: Final = 40
-"""Below this number of pieces, a search for each form is faster than the index."""
 _MAX_RECENT: Final = 1_500
 """Number of recent ephemeral secrets that are known in all forms; older ones only in the form that was sent. It bounds
 the memory of a long run; a run of the usual size has about as many."""
@@ -61,90 +59,6 @@ WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie
 _View: TypeAlias = CharacterCodes | UnescapedText | WideText
 
 
-class _Spelling(NamedTuple):
-    form: str
-    label: str
-    standalone: bool
-
-    def remove_from(self, text: str, marks: Marks | None) -> str:
-        label = _label_with_mark(self.label, self.form, marks)
-        if not self.standalone:
-            return text.replace(self.form, label)
-        for start, end in reversed(list(self.spans(text))):
-            text = text[:start] + label + text[end:]
-        return text
-
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """The positions of this form in a text, in order."""
-        at = text.find(self.form)
-        while at >= 0:
-            end = at + len(self.form)
-            is_separate = not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
-            if is_separate or not self.standalone:
-                yield at, end
-            at = text.find(self.form, end)
-
-
-_Piece = TypeVar("_Piece", str, int)
-
-
-class _Index(Generic[_Piece]):
-    """Forms of secrets by a few pieces of each: blocks, or MIN_LENGTH characters."""
-
-    def __init__(self) -> None:
-        self._pieces: dict[_Piece, _Spelling | list[_Spelling]] = {}
-        """A list only where several forms share a piece: a long run has hundreds of thousands of pieces."""
-        self._known: set[_Piece] = set()
-        """The same pieces: of two sets it is found sooner that they have nothing in common."""
-        self._all_spellings: set[_Spelling] = set()
-        """All forms, cached while there are few pieces."""
-
-    def add(self, spelling: _Spelling, pieces: Collection[_Piece]) -> None:
-        self._all_spellings = set()
-        self._known.update(pieces)
-        for piece in pieces:
-            known = self._pieces.setdefault(piece, spelling)
-            if isinstance(known, list):
-                known.append(spelling)
-            elif known is not spelling:
-                self._pieces[piece] = [known, spelling]
-
-    def drop(self, spelling: _Spelling, pieces: Collection[_Piece]) -> None:
-        self._all_spellings = set()
-        for piece in pieces:
-            remaining = list(self._at(piece))
-            remaining.remove(spelling)
-            if remaining:
-                self._pieces[piece] = remaining
-            else:
-                del self._pieces[piece]
-                self._known.remove(piece)
-
-    def _at(self, piece: _Piece) -> Sequence[_Spelling]:
-        known = self._pieces[piece]
-        return known if isinstance(known, list) else (known,)
-
-    def find_by(self, pieces: Set[_Piece], text: str) -> Iterator[_Spelling]:
-        """The forms in a text that has these pieces."""
-        if self._known.isdisjoint(pieces):
-            return iter(())
-        likely = {spelling for piece in self._pieces.keys() & pieces for spelling in self._at(piece)}
-        return (spelling for spelling in likely if spelling.form in text)
-
-
-class _ShortForms(_Index[str]):
-    """Forms that are too short to contain a block wherever they begin."""
-
-    def find(self, text: str) -> Iterator[_Spelling]:
-        """The forms in a text, found by any six characters of its runs."""
-        if len(self._pieces) < _SCAN_LIMIT:
-            self._all_spellings = self._all_spellings or {item for piece in self._pieces for item in self._at(piece)}
-            return (item for item in self._all_spellings if item.form in text)
-        runs = _RUNS.findall(text)
-        pieces = {run[at : at + MIN_LENGTH] for run in runs for at in range(len(run) - MIN_LENGTH + 1)}
-        return self.find_by(pieces, text)
-
-
 class Secrets:
     """The secrets of one run, and the functions that remove them from texts."""
 
@@ -155,14 +69,15 @@ class Secrets:
         """
         self.marks = marks
         self._fragments = Fragments(public)
+        self._loose_forms = LooseForms()
         self._recent: deque[str] = deque(maxlen=_MAX_RECENT)
         """The most recent ephemeral secrets, unencoded."""
-        self._long_forms = _Index[int]()
-        self._short_forms = _ShortForms()
-        self._unindexed: list[_Spelling] = []
+        self._long_forms = Index[int]()
+        self._short_forms = ShortForms()
+        self._unindexed: list[Spelling] = []
         """The few short forms without a token run."""
         self._values: set[str] = set()
-        self._other_spellings: deque[tuple[_Spelling, ...]] = deque()
+        self._other_spellings: deque[tuple[Spelling, ...]] = deque()
         """For each recent ephemeral secret: its forms other than the plain one."""
         self.longest = 0
         """The length of the longest known form."""
@@ -179,8 +94,9 @@ class Secrets:
         """Adds a credential of the profile; written as «credential:name»."""
         label = f"«credential:{name}»"
         for form in (*forms(secret), *rare_forms(secret)):
-            self._keep(_Spelling(form, label, False))
+            self._keep(Spelling(form, label, False))
         self._fragments.add(secret, f"«redacted:part of {name}»")
+        self._loose_forms.add(secret, label)
         self._shortest = min(self._shortest, LENGTH)
         self._harmless.clear()
 
@@ -192,7 +108,7 @@ class Secrets:
             self._values.add(value)
             self._recent.append(value)
             label, short = intern(f"«redacted:{name}»"), len(value) < _MIN_EMBEDDED_LENGTH
-            spellings = [_Spelling(form, label, short and form.lower() == value.lower()) for form in forms(value)]
+            spellings = [Spelling(form, label, short and form.lower() == value.lower()) for form in forms(value)]
             for spelling in spellings:
                 self._keep(spelling)
             if not all(_DIGIT.search(spelling.form) for spelling in spellings):
@@ -201,7 +117,7 @@ class Secrets:
             if len(self._other_spellings) > _MAX_RECENT:
                 self._forget(self._other_spellings.popleft())
 
-    def _forget(self, spellings: Iterable[_Spelling]) -> None:
+    def _forget(self, spellings: Iterable[Spelling]) -> None:
         for spelling in spellings:
             index, pieces = self._index_of(spelling.form)
             if index:
@@ -209,14 +125,14 @@ class Secrets:
             else:
                 self._unindexed.remove(spelling)
 
-    def _index_of(self, form: str) -> tuple[_Index[Any] | None, Collection[Any]]:
+    def _index_of(self, form: str) -> tuple[Index[Any] | None, Collection[Any]]:
         """The index and the pieces by which a form is found; no index for a short form without a run."""
         if len(form) >= MIN_COVERED:
             return self._long_forms, covering_blocks(form)
-        runs = _RUNS.findall(form)
+        runs = RUNS.findall(form)
         return (self._short_forms, (runs[-1][-MIN_LENGTH:],)) if runs else (None, ())
 
-    def _keep(self, spelling: _Spelling) -> None:
+    def _keep(self, spelling: Spelling) -> None:
         form = spelling.form
         index, pieces = self._index_of(form)
         if index:
@@ -271,6 +187,7 @@ class Secrets:
             may_have_fragments = may_have_fragments or self._fragments.may_occur_among(blocks)
         views = WideText(joined_text), WideText(unescaped), CharacterCodes(joined_text)
         may_have_fragments = may_have_fragments or any(view.text for view in views)
+        may_have_fragments = may_have_fragments or self._loose_forms.may_occur_in(joined_text)
         if not (forms or escaped_matches or may_have_fragments) and _without_secret_members(joined_text) == joined_text:
             for text in new:
                 self._remember(text)
@@ -306,10 +223,11 @@ class Secrets:
     def _without_known_secrets(self, text: str, marks: Marks | None) -> str:
         for spelling in self._find_in(text):
             text = spelling.remove_from(text, marks)
-        for start, end, label in reversed(self._fragments.spans(text)):
-            text = text[:start] + label + text[end:]
+        for find_spans in (self._loose_forms.spans, self._fragments.spans):  # what is left of a key is a fragment
+            for start, end, label in reversed(merge_spans(find_spans(text))):
+                text = text[:start] + label + text[end:]
         for start, end, label in reversed(merge_spans(self._spans_of_views(text))):
-            text = text[:start] + _label_with_mark(label, text[start:end], marks) + text[end:]
+            text = text[:start] + label_with_mark(label, text[start:end], marks) + text[end:]
         return text
 
     def _spans_of_views(self, text: str) -> Iterator[Span]:
@@ -325,7 +243,7 @@ class Secrets:
             yield from (Span(*at, item.label) for item in self._find_in(view.text) for at in item.spans(view.text))
             yield from self._fragments.spans(view.text)
 
-    def _find_in(self, text: str, blocks: Set[int] | None = None) -> list[_Spelling]:
+    def _find_in(self, text: str, blocks: Set[int] | None = None) -> list[Spelling]:
         """The forms that occur in a text, the longest first. `blocks`: `blocks_of(text)`, where it is known."""
         found = {spelling for spelling in self._unindexed if spelling.form in text}
         found.update(self._long_forms.find_by(blocks_of(text) if blocks is None else blocks, text))
@@ -352,17 +270,10 @@ def without_tail(text: str, length: int) -> str:
     return text[: max(0, len(text) - length)] if length else text
 
 
-def _label_with_mark(label: str, value: str, marks: Marks | None) -> str:
-    """The label of an ephemeral secret with the mark of its value. Credentials and fragments have none."""
-    if marks is None or not label.startswith("«redacted") or label.startswith("«redacted:part"):
-        return label
-    return marks.label(label, value)
-
-
 def _without_secret_members(text: str, marks: Marks | None = None) -> str:
     """The text without JWTs and without values of members whose names mark them as secrets."""
     if "eyJ" in text:
-        text = _JWT.sub(lambda match: match[1] + _label_with_mark("«redacted:jwt»", match[2], marks), text)
+        text = _JWT.sub(lambda match: match[1] + label_with_mark("«redacted:jwt»", match[2], marks), text)
     return _MEMBER.sub(lambda match: _redact_member(match, marks), text) if may_hold_secret_names(text) else text
 
 
@@ -379,7 +290,7 @@ def _redact_member(match: re.Match[str], marks: Marks | None) -> str:
     opening, name, value, closing = match.groups()
     if not is_secret_name(name) or value.startswith("«"):
         return match.group()
-    label = _label_with_mark("«redacted»", value, marks) if closing else "«redacted»"
+    label = label_with_mark("«redacted»", value, marks) if closing else "«redacted»"
     return f"{opening}{label}{closing or ''}"
 
 
