@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
+from typing import Final
 
 from conformance.reference.authentication import require_active
 from conformance.reference.call import Answer, Call, Caller, Headers, Refusal, Reply
@@ -167,3 +169,24 @@ def with_delivery_times(policy: Policy, change: Callable[[str], str]) -> Policy:
         return evolve(answer, value={**answer.value, "data": {**answer.value["data"], "deliveries": deliveries}})
 
     return with_shape(policy, shaper, "listInstallationWebhookDeliveries")
+
+
+@variant(
+    "V567",
+    requirement="TEN-2",
+    title="readiness names the node that has answered, one of a few or none",
+)
+def named_nodes(policy: Policy) -> Policy:
+    """A member with few values differs between two keys, or two reads, by chance."""
+
+    def shaper(_call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        data, node = answer.value["data"], random.choice(_NODES)
+        checks = [*data["checks"], *([{"name": node, "ready": True}] if node else [])]
+        return evolve(answer, value={**answer.value, "data": {**data, "checks": checks}})
+
+    return with_shape(policy, shaper, "getInstallationCredentialReadiness")
+
+
+_NODES: Final = ("a", "b", "")
