@@ -94,10 +94,15 @@ async def steps_of(case: Case, created: Answer, update: Request) -> list[dict[st
 
 
 async def all_steps_of(case: Case, created: Answer, update: Request) -> list[dict[str, Any]]:
-    """Also one for each further member; lists and objects come first, so that each later change may lose them."""
+    """Also one for each further member; lists and objects come first, so that each later change may lose them.
+
+    What is off by default, such as a pause, is put on last: it may refuse other updates.
+    """
     steps = await steps_of(case, created, update)
-    steps += await single_changes(case, created, update, steps)
-    return sorted(steps, key=lambda step: not any(isinstance(value, (list, dict)) for value in step.values()))
+    names = set().union(*steps)
+    last = [{name: True} for name in await _switches_of_updates(case, created, are_on=False) if name not in names]
+    steps += await single_changes(case, created, update, [*steps, *last])
+    return [*sorted(steps, key=lambda step: not any(isinstance(value, (list, dict)) for value in step.values())), *last]
 
 
 def need_steps(case: Case, steps: Sequence[Any]) -> None:
@@ -127,15 +132,18 @@ async def single_changes(
 async def switches_to_put_off(case: Case, created: Answer) -> list[str]:
     """Switches that create did not name, and that updates can put off: true now, and named by no partial update."""
     values = await other_values(case, created)
-    names = [*await _switches_of_updates(case, created), *(name for name, value in values.items() if value is False)]
+    names = [
+        *await _switches_of_updates(case, created, are_on=True),
+        *(name for name, value in values.items() if value is False),
+    ]
     not_free = {*created.request.body, *(case.profile.webhooks.patch or {})}
     return [name for name in dict.fromkeys(names) if name not in not_free]
 
 
-async def _switches_of_updates(case: Case, created: Answer) -> list[str]:
-    """Members that the good update names and shows as it sent them, that create did not name, and that are true now.
+async def _switches_of_updates(case: Case, created: Answer, *, are_on: bool) -> list[str]:
+    """Members that the good update names and shows as it sent them, that create did not name, and that are on, or off.
 
-    Not those that are false: a service may switch on under conditions of its own, such as a URL that was verified.
+    A service may switch on under conditions of its own, such as a URL that was verified: no update must do that.
     """
     good = await case.good_answer()
     body = good.request.body
@@ -143,7 +151,7 @@ async def _switches_of_updates(case: Case, created: Answer) -> list[str]:
         name
         for name in (body if isinstance(body, dict) else ())
         if isinstance(body[name], bool) and body[name] is value_at(good, beside_kept(case, name))
-        if name not in created.request.body and value_at(created, beside_kept(case, name)) is True
+        if name not in created.request.body and value_at(created, beside_kept(case, name)) is are_on
     ]
 
 

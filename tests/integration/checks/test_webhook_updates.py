@@ -127,6 +127,35 @@ def test_a_switch_may_be_on_under_conditions(judged: Any, answer: Any) -> None:
     assert result.outcome is Outcome.PASSED, result
 
 
+def _unpause(old: Endpoint, changes: Endpoint) -> Endpoint:
+    return {**old, **({"paused": False} if "url" in changes else {}), **changes}
+
+
+def _refuse_to_pause(old: Endpoint, changes: Endpoint) -> Endpoint:
+    return {**old, **changes, "paused": False}
+
+
+@pytest.mark.parametrize(
+    ("merge", "outcome"),
+    [(replace_members, Outcome.PASSED), (_refuse_to_pause, Outcome.PASSED), (_unpause, Outcome.FAILED)],
+)
+def test_a_pause_outlives_an_update_of_another_member(judged: Any, answer: Any, merge: Merge, outcome: Outcome) -> None:
+    """Create does not name it, and the good update names it as it is by default."""
+    facts = endpoint_facts(webhooks=Webhooks(id="/data/id", patch=LABEL, kept=("/data/url", "/data/paused")))
+    update = facts["operations"][UPDATE.id]
+    body = {**LABEL, "paused": False, "url": "https://example.com/{unique}/u"}
+    facts["operations"] = {**facts["operations"], UPDATE.id: replace(update, body=body, bodies=())}
+    target = endpoint_target(answer, lambda old, changes: merge({"paused": False, **old}, changes))
+
+    def script(arrived: Any) -> bytes:
+        if arrived.method == "POST":
+            return bytes(target(replace(arrived, body=arrived.body[:-1] + b', "paused": false}')))
+        return bytes(target(arrived))
+
+    result, _ = judged(script, patch_changes_what_it_names, UPDATE, **facts)
+    assert result.outcome is outcome, result
+
+
 def test_an_older_copy_may_lack_what_an_update_set(judged: Any, answer: Any) -> None:
     result, _ = judged(
         endpoint_target(answer, replace_members, lag=1), patch_changes_what_it_names, UPDATE, **endpoint_facts()
