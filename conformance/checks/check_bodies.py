@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from math import nan
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import alternate_cases, every_nth
-from conformance.checks.support.invalid_bodies import Change, breaks_of_other_bodies, contract_breaks, refusals
+from conformance.checks.support.invalid_bodies import (
+    Change,
+    breaks_of_other_bodies,
+    contract_breaks,
+    refusals,
+    template_of,
+)
 from conformance.checks.support.refused_effects import as_defect, examine_failed_control, level_of_failed_control
 from conformance.checks.support.registry import check
+from conformance.checks.support.replays import free_leaves
 from conformance.checks.support.sized_bodies import in_chunks
 from conformance.client.request import Request
-from conformance.contract import Operation
+from conformance.contract import Operation, load_contract
+from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
@@ -68,13 +77,41 @@ async def a_body_that_is_no_json_is_answered_400(case: Case, change: Change) -> 
 _EXTENDED_JSON: Mapping[str, Change] = {
     "trailing-comma": lambda request: request.with_raw_body(_text(request)[:-1] + b",}"),
     "comment": lambda request: request.with_raw_body(_text(request)[:-1] + b"/* */}"),
-    "line-break-in-a-name": lambda request: request.with_raw_body(_text(request)[:-1] + b',"a\nb":1}'),
+    "control-character": lambda request: request.with_raw_body(_with_control_character(request)),
     "invalid-utf-8": lambda request: request.with_raw_body(_text(request)[:-1] + b',"a":"\xff"}'),
 }
-"""Where each is read, by what libraries do; the last two have one member more."""
+"""Where each is read, by what libraries do; the last one has one member more."""
+_NOT_A_NUMBER: Final = "not-a-number"
 
 
-@check("BODY-2", cases=alternate_cases(_EXTENDED_JSON, 4))
+def _with_control_character(request: Request) -> bytes:
+    """A tab in place of a space of a text; where no text has one, a line break in the name of a new member."""
+    texts = [leaf for _, leaf in free_leaves(request) if isinstance(leaf, str) and leaf.isascii() and " " in leaf]
+    if not texts:
+        return _text(request)[:-1] + b',"a\nb":1}'
+    known = json.dumps(max(texts, key=len)).encode()
+    return _text(request).replace(known, known.replace(b" ", b"\t", 1), 1)
+
+
+def _numbers(body: Any) -> list[str]:
+    return [at for at, leaf in pointer.leaves(body) if isinstance(leaf, int | float) and not isinstance(leaf, bool)]
+
+
+def _with_no_number(request: Request) -> Request:
+    """NaN in place of the last number, as Python, JavaScript's supersets and some loggers write it."""
+    return request.with_raw_body(
+        json.dumps(pointer.replace(request.document, _numbers(request.body)[-1], nan)).encode()
+    )
+
+
+def _extensions(profile: Profile, operation: Operation) -> Mapping[str, Change]:
+    """Each operation has one; the first one whose body has a number also has one that is none."""
+    is_first = operation == next((o for o in load_contract().all if _numbers(template_of(profile, o))), None)
+    cases = alternate_cases(_EXTENDED_JSON, 4)(profile, operation)
+    return {**cases, **({_NOT_A_NUMBER: _with_no_number} if is_first else {})}
+
+
+@check("BODY-2", cases=_extensions)
 async def an_extension_of_json_is_no_json(case: Case, change: Change) -> None:
     """A warning where a body in an extension of JSON is accepted, which a parser may read (RFC 8259, section 9)."""
     case.require_case(isinstance(case.facts.body, dict), "the profile's body is not a JSON object")

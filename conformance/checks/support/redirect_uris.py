@@ -26,7 +26,7 @@ ALMOST: Final[Mapping[str, Callable[[str], str]]] = {
     "query": _with_query,
     "host": lambda uri: uri.replace("://", "://other.", 1),
     "cut-short": lambda uri: _with_other_path(urlunsplit(urlsplit(uri)._replace(query="", fragment="")), _cut_short),
-    "final-slash": lambda uri: _with_other_path(uri, lambda path: f"{path}/"),
+    "final-slash": lambda uri: f"{uri}/" if "?" in uri else _with_other_path(uri, lambda path: f"{path}/"),
     "case-of-the-path": lambda uri: _with_other_path(uri, str.swapcase),
 }
 

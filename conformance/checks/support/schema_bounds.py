@@ -248,6 +248,8 @@ def _violations(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]
         yield from [("type", int(value))] if part.get("type") == "boolean" else []
     elif isinstance(value, (int, float)):
         yield from _of_number(part)
+        if isinstance(step := part.get("multipleOf"), (int, float)):
+            yield "multipleOf", value + (1 if part.get("type") == "integer" else step / 2)
         if part.get("type") in ("integer", "number"):
             yield "type-boolean", True
         if part.get("type") == "integer" and abs(value) < EXACT:

@@ -279,6 +279,32 @@ def trailing_comma(policy: Policy) -> Policy:
 
 
 @fault(
+    "X201",
+    requirement="BODY-2",
+    title="NaN in a body is read as 0",
+    source="a parser that knows the constants of JavaScript, as Python's does; RFC 8259, section 6 has none",
+)
+def constants_of_javascript(policy: Policy) -> Policy:
+    def parse(call: Call, body: bytes) -> JsonValue:
+        return policy.reading.parse(call, re.sub(rb"(?<=[:,\[])(\s*)NaN\b", rb"\g<1>0", body))
+
+    return with_reading(policy, parse=parse)
+
+
+@fault(
+    "X202",
+    requirement="BODY-2",
+    title="a tab within a text of a body is read",
+    source="a parser that is not strict about control characters, which RFC 8259, section 7 wants escaped",
+)
+def tabs_within_texts(policy: Policy) -> Policy:
+    def parse(call: Call, body: bytes) -> JsonValue:
+        return policy.reading.parse(call, body.replace(b"\t", b" "))
+
+    return with_reading(policy, parse=parse)
+
+
+@fault(
     "X33",
     requirement="BODY-4",
     title="an empty list is read as an object, and an object with numbers for names as a list",

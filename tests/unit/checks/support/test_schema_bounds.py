@@ -273,6 +273,15 @@ def test_true_is_no_number() -> None:
     assert "/count type-boolean" in found(BODY)
 
 
+@pytest.mark.parametrize(("kind", "step", "other"), [("number", 0.5, 1.75), ("number", 1, 2.0), ("integer", 3, 4)])
+def test_a_number_is_between_two_multiples(kind: str, step: float, other: float) -> None:
+    """An integer stays one."""
+    schema = {"properties": {"count": {"type": kind, "multipleOf": step}}}
+    body = {"count": 3 if kind == "integer" else 1.5}
+    violations = values_beyond_bounds(body, schema, (), ())
+    assert [one.body for one in violations if one.bound == "multipleOf"] == [{"count": other}]
+
+
 def test_a_format_of_one_branch_is_no_bound_where_another_takes_the_text(judged: Any, answer: Any) -> None:
     """A service that takes a UUID or any short text."""
     either = {"anyOf": [{"type": "string", "format": "uuid"}, {"type": "string", "maxLength": 60}]}
