@@ -75,11 +75,11 @@ async def _expect_own(
             raise case.violation(message, separate[name], known, answer, expected=f"the answer to {name!r}")
 
 
-async def _compare(case: Case, request: Request, alone: Mapping[str, Answer]) -> _Pair:
+async def _compare(case: Case, request: Request, separate: Mapping[str, Answer]) -> _Pair:
     """Compares two keys. A member with few values, such as the name of a node, may differ between them by chance."""
-    places = _differing_places(case, *alone.values())
-    later: dict[str, list[Answer]] = {name: [] for name in alone}
-    for name, known in [*alone.items()] * _LOOKS:
+    places = _differing_places(case, *separate.values())
+    later: dict[str, list[Answer]] = {name: [] for name in separate}
+    for name, known in [*separate.items()] * _LOOKS:
         later[name].append(await case.send(case.as_credential(request, name), "the same key, alone again"))
         places -= _differing_places(case, known, later[name][-1])
         if not places:

@@ -59,5 +59,5 @@ class LooseForms:
 
 
 def _places(text: str) -> list[int]:
-    """The place in the text of each byte of what is left of it."""
+    """The place in the text of each letter and digit."""
     return [at for at, character in zip(count(), text) for _ in _squeeze(character)]

@@ -223,7 +223,7 @@ class Secrets:
     def _without_known_secrets(self, text: str, marks: Marks | None) -> str:
         for spelling in self._find_in(text):
             text = spelling.remove_from(text, marks)
-        for find_spans in (self._loose_forms.spans, self._fragments.spans):  # what is left of a key is a fragment
+        for find_spans in (self._loose_forms.spans, self._fragments.spans):  # the rest of a key is a fragment
             for start, end, label in reversed(merge_spans(find_spans(text))):
                 text = text[:start] + label + text[end:]
         for start, end, label in reversed(merge_spans(self._spans_of_views(text))):
