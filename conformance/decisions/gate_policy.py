@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from conformance.contract import load_contract
 from conformance.core.errors import UsageError
 from conformance.core.model import Waiver
 from conformance.profile.facts import Depth, RequirementId, Tier, fact
+from conformance.profile.loader import as_json
 from conformance.profile.rules import reference_problems
 from conformance.profile.schema import document_schema
 from conformance.profile.source import nearest, raise_first, read_toml
@@ -36,9 +36,7 @@ def load_policy(path: Path) -> dict[str, Any]:
     Raises ProfileError with file, line and key.
     """
     text, document = read_toml(path, "--policy takes the path of a TOML file")
-    for table in document.get("waivers", ()):
-        if isinstance(table, dict) and isinstance(table.get("until"), datetime.date):
-            table["until"] = table["until"].isoformat()
+    document = as_json(document, str(path))
     schema = document_schema(Policy)
     raise_first(structure_problems(document, schema), document, path, text)
     references = reference_problems(document, load_contract(), schema=schema)

@@ -66,7 +66,7 @@ def _load(
     base_url: str | None,
     variables: Mapping[str, str] | None,
 ) -> Profile:
-    original: dict[str, Any] = _as_json(source, "" if path is None else str(path))
+    original: dict[str, Any] = as_json(source, "" if path is None else str(path))
     document, exclusions = extract_exclusions(original)
     raise_first([*exclusions.problems, *exclusions.in_source(structure_problems(document))], original, path, text)
     if base_url is not None:
@@ -85,14 +85,14 @@ def _load(
     return build(filled, directory=directory, path=path, schemas=schemas, digest=digest, exclusions=exclusions)
 
 
-def _as_json(value: Any, where: str, depth: int = 0) -> Any:
+def as_json(value: Any, where: str, depth: int = 0) -> Any:
     """A deep copy with TOML's dates as strings. Raises ProfileError, with `where` as its place, on deep nesting."""
     if depth > _MAX_DEPTH:
         raise ProfileError("is nested too deeply", where=where, hint=f"at most {_MAX_DEPTH} tables and arrays")
     if isinstance(value, Mapping):
-        return {str(name): _as_json(item, where, depth + 1) for name, item in value.items()}
+        return {str(name): as_json(item, where, depth + 1) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_as_json(item, where, depth + 1) for item in value]
+        return [as_json(item, where, depth + 1) for item in value]
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     return value

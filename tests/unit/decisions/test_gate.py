@@ -33,6 +33,8 @@ def waiver(**changes: Any) -> Waiver:
     return replace(Waiver("AUTH-1", "a proxy", "edge", "EDGE-1", "2026-01-01", STABLE, signature="s1"), **changes)
 
 
+STATED = '[[waivers]]\nrequirement = "ERR-1"\nreason = "r"\nowner = "o"\nissue = "i"\n'
+"""A waiver as a policy states it, without its last day."""
 GOOD = [result("VER-1", name, Outcome.PASSED) for name in (STABLE, CANDIDATE)]
 """Something that passed in each tier."""
 
@@ -257,8 +259,7 @@ def test_a_policy_is_read(tmp_path: Path) -> None:
     """All that a release can be held to."""
     path = written(
         tmp_path,
-        'tier = "stable"\nallow_incomplete = ["RATE-3"]\nstrict_waivers = true\n'
-        '[[waivers]]\nrequirement = "ERR-1"\nreason = "r"\nowner = "o"\nissue = "i"\nuntil = 2026-01-31\n',
+        f'tier = "stable"\nallow_incomplete = ["RATE-3"]\nstrict_waivers = true\n{STATED}until = 2026-01-31\n',
     )
     policy = load_policy(path)
     assert policy["tier"] == "stable"
@@ -273,6 +274,12 @@ def test_a_policy_is_read(tmp_path: Path) -> None:
         ('allow_incomplete = ["RATE-33"]', "unknown requirement RATE-33 (did you mean RATE-3?)"),
         ('[[waivers]]\nrequirement = "ERR-1"', "lacks the key"),
         ("[[waivers", "is not valid TOML"),
+        ("waivers = 5", "gate.toml:1: waivers: must be an array, not an integer"),
+        ("waivers = true", "gate.toml:1: waivers: must be an array, not a boolean"),
+        ("waivers = inf", "gate.toml:1: waivers: inf is not a JSON number"),
+        (f"{STATED}until = 12:00:00", "gate.toml:6: waivers[0].until: '12:00:00' is not a date (YYYY-MM-DD)"),
+        (f"{STATED}until = 2026-01-31T12:00:00Z", "'2026-01-31T12:00:00+00:00' is not a date (YYYY-MM-DD)"),
+        (f"waivers = {'[' * 300}{']' * 300}", "gate.toml: is nested too deeply"),
     ],
 )
 def test_a_wrong_policy_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
