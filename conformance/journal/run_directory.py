@@ -17,6 +17,9 @@ from conformance.journal.lines import Line
 from conformance.journal.reader import read_with_places
 
 _WORKER_JOURNALS: Final = "journal-*.ndjson"
+_HINT: Final = "name another one with --report-dir"
+_MAX_RIVALS: Final = 100
+"""Runs that begin at once, each of which claims the folder that was unused."""
 
 
 def claim_directory(requested: Path | None, target: str) -> tuple[Path, list[Path]]:
@@ -24,21 +27,35 @@ def claim_directory(requested: Path | None, target: str) -> tuple[Path, list[Pat
 
     Raises ReportDirError where that is impossible.
     """
-    directory = requested or _unused_path(Path("reports") / _folder_name(target))
-    created: list[Path] = []
-    hint = "name another one with --report-dir"
+    if requested is not None:
+        return _claim(requested, exist_ok=True)
+    for _ in range(_MAX_RIVALS):
+        directory = _unused_path(Path("reports") / _folder_name(target))
+        with contextlib.suppress(_ClaimedError):
+            return _claim(directory, exist_ok=False)
+    raise ReportDirError("other runs claim every folder", where="reports", hint=_HINT)
+
+
+class _ClaimedError(ReportDirError):
+    """Another run has claimed the folder."""
+
+
+def _claim(directory: Path, *, exist_ok: bool) -> tuple[Path, list[Path]]:
+    created = [path for path in (directory, *directory.parents) if not path.exists()]
     try:
-        created += [path for path in (directory, *directory.parents) if not path.exists()]
-        directory.mkdir(parents=True, exist_ok=requested is not None)
+        directory.mkdir(parents=True, exist_ok=exist_ok)
         if any(directory.iterdir()):
-            raise ReportDirError("the report directory is not empty", where=str(directory), hint=hint)
+            raise ReportDirError("the report directory is not empty", where=str(directory), hint=_HINT)
         (directory / NAME).touch(exist_ok=False)  # of two runs that begin at once, one gets the folder
     except OSError as error:
-        if isinstance(error, FileExistsError) and requested is None:  # another run has claimed it meanwhile
-            return claim_directory(None, target)
         remove_empty(created)
+        for path in created:
+            if path.is_symlink():
+                problem, hint = f"broken symbolic link to {path.readlink()}", f"remove it, or {_HINT}"
+                raise ReportDirError(problem, where=str(path), hint=hint) from None
+        kind = _ClaimedError if isinstance(error, FileExistsError) else ReportDirError
         problem = f"the report directory cannot be used: {error.strerror}"
-        raise ReportDirError(problem, where=str(directory), hint=hint) from None
+        raise kind(problem, where=str(directory), hint=_HINT) from None
     return directory, created
 
 

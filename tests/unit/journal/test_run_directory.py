@@ -8,7 +8,8 @@ from threading import Barrier
 
 import pytest
 
-from conformance.core.errors import ConformanceError
+from conformance.core.errors import ConformanceError, ReportDirError
+from conformance.journal import run_directory
 from conformance.journal.run_directory import claim_directory
 
 
@@ -40,3 +41,22 @@ def test_default_folders_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for _ in range(40):
         first, second = _claims(None)
         assert first is not None and second is not None and first != second
+
+
+@pytest.mark.parametrize("requested", [None, Path("reports"), Path("reports/mine")])
+def test_a_broken_link_is_named(requested: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`reports` may be a link to a disk that is not there: no run has claimed that folder. The link stays."""
+    monkeypatch.chdir(tmp_path)
+    Path("reports").symlink_to("not/there")
+    with pytest.raises(ReportDirError, match=r"^reports: broken symbolic link to not/there .*--report-dir"):
+        claim_directory(requested, "http://127.0.0.1")
+    assert Path("reports").is_symlink() and not Path("not").exists()
+
+
+def test_rivals_come_to_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each folder is claimed by another run, the error says so."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reports/taken").mkdir(parents=True)
+    monkeypatch.setattr(run_directory, "_unused_path", lambda _: Path("reports/taken"))
+    with pytest.raises(ReportDirError, match=r"^reports: other runs claim every folder"):
+        claim_directory(None, "http://127.0.0.1")
