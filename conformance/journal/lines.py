@@ -10,7 +10,7 @@ import codecs
 import inspect
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -234,16 +234,20 @@ def decode(text: bytes, where: str = "journal", number: int = 1) -> Line:
         raise NoJson from None
     if isinstance(line, RunStarted) and not _has_time_zone(line.started_at):
         problem = f"started_at is {line.started_at[:40]!r}, which is not a time with a time zone"
-        raise JournalError(f"line {number} does not fit the schema: {problem}", where=where)
+        message = f"line {number} does not fit the schema: {problem}, in the years 1 to 9999 (UTC)"
+        raise JournalError(message, where=where)
     return line
 
 
 def _has_time_zone(text: str) -> bool:
-    """Whether a text is a time in the format of ISO 8601 with a time zone."""
+    """Whether a text is a time in the format of ISO 8601 with a time zone, which is a time of the years 1 to 9999 in
+    UTC too."""
     try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
+        time = datetime.fromisoformat(text)
+        time.astimezone(UTC)
+    except (ValueError, OverflowError):
         return False
+    return time.tzinfo is not None
 
 
 def _line_error(text: bytes, number: int, where: str, problem: str) -> JournalError:

@@ -117,7 +117,13 @@ def test_a_line_of_another_shape_is_refused_with_its_place(bad: str, tmp_path: P
     assert told.value.where == str(path)
 
 
-@pytest.mark.parametrize("started_at", ["", "yesterday", "2030-01-15", "2030-01-15T00:00:00", "2030-13-15T00:00:00Z"])
+@pytest.mark.parametrize(
+    "started_at",
+    [
+        *("", "yesterday", "2030-01-15", "2030-01-15T00:00:00", "2030-13-15T00:00:00Z"),
+        *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"),  # in UTC of no year that Python knows
+    ],
+)
 def test_a_start_without_a_time_is_refused(started_at: str) -> None:
     """A run that is resumed needs the time that has passed."""
     text = json.dumps({**json.loads(encode(LINES[0])), "started_at": started_at}).encode()
