@@ -7,6 +7,8 @@ from typing import Final
 CONCURRENCY: Final = 16
 """Requests in flight at once."""
 MAX_CONCURRENCY: Final = 512
+MIN_RATE: Final = 0.1
+"""Requests a second, on average: a run of some 5,000 requests would take 14 hours."""
 DEPTHS: Final = ("quick", "standard", "deep")
 """How much a run asks."""
 EXAMPLES: Final = 8

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.core.defaults import CONCURRENCY, DEPTHS, EXAMPLES, MAX_CONCURRENCY, QUICK_REQUESTS
+from conformance.core.defaults import CONCURRENCY, DEPTHS, EXAMPLES, MAX_CONCURRENCY, MIN_RATE, QUICK_REQUESTS
 from conformance.core.errors import UsageError
 from conformance.core.option import Kind, Option, parse_shard, row
 
@@ -135,9 +135,9 @@ class RunOptions:
     rate: float | None = row(
         Kind.NUMBER,
         "--rate",
-        exclusive_minimum=0,
+        minimum=MIN_RATE,
         metavar="N",
-        help="Maximum number of requests a second, on average.",
+        help=f"Maximum number of requests a second, on average; at least {MIN_RATE:g}.",
         limit="rate",
         **RESUMABLE,
     )

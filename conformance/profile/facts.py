@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from msgspec import Meta
 
-from conformance.core.defaults import DEPTHS, MAX_CONCURRENCY
+from conformance.core.defaults import DEPTHS, MAX_CONCURRENCY, MIN_RATE
 
 JsonValue = Any
 
@@ -95,6 +95,7 @@ PathName = Annotated[Path, _refers_to("file")]
 FixtureName = Annotated[str, Meta(pattern=r"^[^.]+\.[^.]+$"), describe_values("KIND.STATE")]
 Command = Annotated[tuple[str, ...], Meta(min_length=1), describe_values("a program and its arguments")]
 Positive = Annotated[float, Meta(gt=0), describe_values("more than 0")]
+Rate = Annotated[float, Meta(ge=MIN_RATE), describe_values(f"{MIN_RATE:g} or more")]
 Duration = Annotated[float, Meta(gt=0, le=2**32), describe_values("more than 0, and at most 4294967296")]
 Seconds = Annotated[float, Meta(ge=0), describe_values("0 or more")]
 Factor = Annotated[float, Meta(ge=1), describe_values("a number from 1 up")]

@@ -43,6 +43,7 @@ from conformance.profile.facts import (
     Pointers,
     Positive,
     ProfileName,
+    Rate,
     Scopes,
     Seconds,
     Status,
@@ -67,7 +68,7 @@ class Limits:
     """`--limit NAME=VALUE` overrides each."""
 
     timeout_s: Annotated[Positive, fact("For one request, in seconds.")] = 10.0
-    rate: Annotated[Positive | None, fact("Maximum number of requests a second, on average.")] = None
+    rate: Annotated[Rate | None, fact("Maximum number of requests a second, on average.")] = None
     max_requests: Annotated[Count, fact("Maximum number in one run.")] = 50_000
     depth: Annotated[
         Depth, fact("How much a run asks: a quick one sends up to 600 requests and is never conformant.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -105,7 +105,8 @@ def _dry_runtime(profile: Profile, contract: Contract) -> Runtime:
     settings = Settings(profile, contract, keys, MemoryJournal(), secrets, "dry", 1)
     fixtures = _DryFixtures(profile)
     arranger = Arranger(profile, contract, keys, secrets, fixtures, "dry")
-    flow = _DrySender(None, None, secrets, profile.limits, concurrency=1)  # type: ignore[arg-type] # nothing is sent
+    limits = replace(profile.limits, rate=None)  # what is not sent need not wait
+    flow = _DrySender(None, None, secrets, limits, concurrency=1)  # type: ignore[arg-type] # nothing is sent
     return _DryRuntime(settings, flow, arranger, fixtures, Validators(profile.schemas))
 
 

@@ -47,7 +47,7 @@ def test_a_fact_is_documented_at_a_key_as_a_profile_has_it() -> None:
     assert (url.required, url.placeholders, url.excludable) == (True, True, False)
     assert (url.description, url.type) == (FACTS["fixtures.NAME.NAME.http.url"].description, "a string, not empty")
     rate = fact_documentation("limits.rate")
-    assert (rate.type, rate.limit, rate.excludable) == ("a number, more than 0", "--limit rate=VALUE", False)
+    assert (rate.type, rate.limit, rate.excludable) == ("a number, 0.1 or more", "--limit rate=VALUE", False)
     assert fact_documentation("oauth.algorithms").default == ["ES256"]
     assert fact_documentation("search.item_id").excludable
     assert fact_documentation("search.item_id.none") == fact_documentation("search.item_id")
@@ -86,9 +86,9 @@ def test_explain_names_the_requirements_of_a_table_by_its_parts_and_of_a_part_by
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("rate", "0", "limits.rate: must be a number, not '0' (more than 0)"),
-        ("rate", "inf", "limits.rate: must be a number, not 'inf' (more than 0)"),
-        ("rate", "null", "limits.rate: must be a number, not 'null' (more than 0)"),
+        ("rate", "0", "limits.rate: must be a number, not '0' (0.1 or more)"),
+        ("rate", "inf", "limits.rate: must be a number, not 'inf' (0.1 or more)"),
+        ("rate", "null", "limits.rate: must be a number, not 'null' (0.1 or more)"),
         ("max_requests", "1.5", "limits.max_requests: must be an integer, not '1.5' (1 or more)"),
         ("read_only", "perhaps", "limits.read_only: must be true or false, not 'perhaps'"),
         ("timeout", "3", "limits.timeout: there is no such limit (did you mean timeout_s?)"),

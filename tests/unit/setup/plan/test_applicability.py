@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -68,3 +69,14 @@ def test_every_key_that_is_asked_for_could_be_excluded() -> None:
             excluded = {table: {kind: {state or "open": {"none": "why"}}}}
         other = profile_from_document({**base, **excluded}, directory=Path(), base_url="http://127.0.0.1:1")
         assert exclusion_of(other, key) is not None, key
+
+
+def test_a_plan_does_not_wait_for_the_rate() -> None:
+    """Nothing is sent: at one request a second the calls that go out together would wait for 40 s."""
+    document = tomllib.loads(REFERENCE.read_text(encoding="utf-8"))
+    document["limits"] = {**document.get("limits", {}), "rate": 1}
+    profile = profile_from_document(document, directory=REFERENCE.parent, path=REFERENCE, variables=VARIABLES)
+    contract = load_contract()
+    started = time.monotonic()
+    assert group_by_applicability(profile, contract, instances(all_checks(), profile, contract)).applicable
+    assert time.monotonic() - started < 20
