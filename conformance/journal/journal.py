@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from conformance.core.disk_space import space_hint
 from conformance.core.errors import JournalError
 from conformance.journal.lines import Line, encode
 
@@ -56,9 +57,7 @@ class Journal:
             except OSError as error:
                 self._remove_partial_line(written)
                 self._write_error = error.strerror or "cannot be written"
-                raise JournalError(
-                    self._write_error, where=str(self.path), hint="free some space and run again"
-                ) from None
+                raise JournalError(self._write_error, where=str(self.path), hint=space_hint(error)) from None
             self.line_count += 1
 
     def _remove_partial_line(self, written: int) -> None:

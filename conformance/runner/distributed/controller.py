@@ -18,6 +18,7 @@ import pytest
 
 from conformance.checks.support.registry import check_set_digest
 from conformance.client.redaction.secrets import clean_with_all
+from conformance.core.disk_space import space_hint
 from conformance.core.environ import safe_import_path
 from conformance.core.errors import UsageError
 from conformance.core.run_options import RunOptions
@@ -122,9 +123,8 @@ class Gateways:
             while lines:
                 lines = lines[os.write(self._files[worker], lines) :]
         except OSError as error:
-            self._config.stash[ending_key].fail(
-                f"{run_session.directory_name}: {error.strerror} (free some space and run again)"
-            )
+            hint = f" ({space_hint(error)})" if space_hint(error) else ""
+            self._config.stash[ending_key].fail(f"{run_session.directory_name}: {error.strerror}{hint}")
 
     def pytest_unconfigure(self) -> None:
         for file in self._files.values():
