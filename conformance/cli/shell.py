@@ -16,8 +16,9 @@ import click
 
 from conformance.cli.options import name_variable
 from conformance.client.redaction.output import RedactedOutput
+from conformance.core.disk_space import space_hint
 from conformance.core.errors import ConformanceError, UsageError
-from conformance.core.exit_codes import EXIT_INTERRUPTED
+from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.file_handles import with_remedy
 from conformance.core.messages import shorten
 
@@ -35,7 +36,12 @@ class CommandGroup(click.Group):
             return click_main(*args, standalone_mode=False, **rest)
         if sys.stdout is sys.__stdout__ and sys.stderr is sys.__stderr__:
             sys.stdout, sys.stderr = _wrap_stream(sys.stdout, _OutputStream), _wrap_stream(sys.stderr, _ErrorStream)
-        sys.exit(_exit_code(partial(click_main, *args, standalone_mode=False, **rest)))
+        code: Any
+        try:
+            code = _exit_code(partial(click_main, *args, standalone_mode=False, **rest))
+        except SystemExit as ending:
+            code = ending.code
+        sys.exit(_require_output(code))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -82,33 +88,48 @@ def _exit_code(command: Callable[[], Any]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _require_output(code: Any) -> Any:
+    """The exit code of a command, which is an error where standard output could not be written."""
+    if not isinstance(sys.stdout, _OutputStream):
+        return code
+    sys.stdout.flush()
+    if (error := sys.stdout.write_error) is None:
+        return code
+    is_verdict = code in EXIT_CODES.values() and code != ConformanceError.exit_code
+    complete = "the command went on to its end, and its files, such as reports, are complete" if is_verdict else ""
+    hint = "; ".join(part for part in (complete, space_hint(error)) if part)
+    _print_error(str(ConformanceError(f"{error.strerror}", where="standard output", hint=hint)))
+    return ConformanceError.exit_code if is_verdict else code
+
+
 class _OutputStream(RedactedOutput):
-    """Standard output: when its reader or terminal is gone, further output is discarded, and the exit code stays."""
+    """Standard output: when it cannot be written, further output is discarded, and the command goes on. The exit code
+    stays where the reader or terminal is gone."""
 
     is_terminal = False
+    write_error: OSError | None = None
+    """Why it could not be written, where somebody would have read it."""
 
     def write(self, text: str) -> int:
         try:
             return super().write(text)
         except OSError as error:
-            if not self._is_ignored(error):
-                raise
-            self._discard_output()
+            self._discard_output(error)
         return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
         except OSError as error:
-            if not self._is_ignored(error):
-                raise
-            self._discard_output()
+            self._discard_output(error)
 
     def _is_ignored(self, _error: OSError) -> bool:
         return isinstance(_error, BrokenPipeError) or (self.is_terminal and _error.errno == errno.EIO)
 
-    def _discard_output(self) -> None:
+    def _discard_output(self, error: OSError) -> None:
         """Discards all further output."""
+        if not self._is_ignored(error):
+            self.write_error = error
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
 

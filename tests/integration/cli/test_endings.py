@@ -189,11 +189,13 @@ def test_a_full_disk_is_the_suites_trouble(desk: Desk, limit: int, split: tuple[
     process = desk.started(
         ["-m", "conformance", *map(str, command)],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        env={"PYTHONDONTWRITEBYTECODE": "1"},  # Python would cut its own files off, and never read them again
     )
     code, out, err = ended(process)
     (line,) = err.splitlines()
     assert code == 5, out + err
-    assert "out" in line and "File too large" in line
+    assert "out" in line and "File too large" in line and "free some space" not in line
+    assert "`ulimit -f`" in line
     assert ("report: " in out) is (desk.place / "out" / "report.html").exists()
 
 
@@ -237,6 +239,38 @@ def test_no_trouble_with_telling_looks_like_a_verdict(
         done = subprocess.run(command, cwd=desk.place, stdout=out, stderr=err, env=environment, timeout=TIMEOUT_S)
     os.close(writer)
     assert done.returncode == expected
+
+
+@pytest.mark.parametrize("options", [(), ("-q",)], ids=["all", "quiet"])
+def test_a_run_whose_output_has_no_room_goes_on(desk: Desk, options: tuple[str, ...]) -> None:
+    """Exit 5 and one line, which says that the reports are there: they are, and complete."""
+    with Path("/dev/full").open("wb") as full:
+        command = [
+            "-m",
+            "conformance",
+            "run",
+            *desk.target(),
+            *options,
+            "--report-dir",
+            "out",
+            "-k",
+            "AUTH-1 and getApi",
+        ]
+        done = desk.finished(desk.started(command, stdout=full))
+    assert done.code == 5, done.err
+    assert re.search(r"standard output: No space left .*reports, are complete; free some space", done.one_line())
+    assert run_json(desk.place / "out")["complete"] and (desk.place / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("list",), 5), (("--help",), 5), (("run", "--profile", "nowhere.toml"), 2)], ids=str
+)
+def test_output_without_room_is_an_error(desk: Desk, words: tuple[str, ...], code: int) -> None:
+    """Of any command; where the command itself fails, its own code says more."""
+    with Path("/dev/full").open("wb") as full:
+        done = desk.finished(desk.started(["-m", "conformance", *words], stdout=full))
+    assert done.code == code, done.err
+    assert ("standard output: No space left on device" in done.one_line()) is (code == 5)
 
 
 def test_two_interrupts_at_once_end_a_command_as_interrupted(desk: Desk) -> None:
