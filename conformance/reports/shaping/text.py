@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
@@ -143,10 +144,13 @@ def write(path: Path, text: str) -> Path:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes its name when all is written; after an error nothing of it is left. Raises OSError."""
-    partial = path.with_name(path.name + ".partial")
+    """A file that takes its name when all is written; after an error nothing of it is left. Raises OSError.
+
+    Its first name is one that no killed run has left, and no link leads from: a run folder may be somebody else's.
+    """
+    partial = path.with_name(f"{path.name}.{token_hex(8)}.partial")
     try:
-        with partial.open("wb") as file:
+        with partial.open("xb") as file:
             yield file
         partial.replace(path)
     except BaseException:
