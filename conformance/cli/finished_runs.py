@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +28,13 @@ if TYPE_CHECKING:
 @click.command()
 @RUN_DIR
 @click.option("--format", "formats", multiple=True, metavar="NAME", help="Only this format; repeatable [all].")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="The output folder [RUN_DIR].")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The output folder, where files of the same names are replaced [RUN_DIR].",
+)
 def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None:
     """Write the reports of a run again, from its journal alone.
 
@@ -40,7 +48,29 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
     from conformance.reports import write_reports
 
     run = with_previous_run(load(run_dir), run_dir)
-    _echo(str(path) for path in write_reports(run, output or run_dir, formats or None))
+    with _name_replaced(output if output != run_dir else None):
+        _echo(str(path) for path in write_reports(run, output or run_dir, formats or None))
+
+
+@contextmanager
+def _name_replaced(folder: Path | None) -> Iterator[None]:
+    """Prints which files of a folder were replaced, which may be files of others."""
+    from conformance.reports.shaping.text import visible_name
+
+    before = _file_numbers(folder)
+    try:
+        yield
+    finally:
+        after = _file_numbers(folder)
+        if replaced := sorted(name for name, number in before.items() if after.get(name) != number):
+            click.echo(visible_name(f"replaced in {folder}: {', '.join(replaced)}"), err=True)
+
+
+def _file_numbers(folder: Path | None) -> dict[str, int]:
+    """The name of each file of a folder -> the number of its inode."""
+    with suppress(OSError):  # it is created, or its error is raised by what writes there
+        return {path.name: path.lstat().st_ino for path in folder.iterdir()} if folder else {}
+    return {}
 
 
 @click.command()

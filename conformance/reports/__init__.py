@@ -55,7 +55,8 @@ def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = Non
     """Write the run in these formats, or in all, into the directory, and return the paths.
 
     A failing format does not prevent the others. Raises UsageError for an unknown format, ReportDirError where the
-    directory cannot be used, and ConformanceError naming every format that failed once the others are written.
+    directory cannot be used or has files of others in the place of a format, and ConformanceError naming every format
+    that failed once the others are written.
     """
     names = sorted(FORMATS if formats is None else dict.fromkeys(formats), key=_rank)
     for name in names:
@@ -68,25 +69,31 @@ def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = Non
     paths: list[Path] = []
     errors: dict[str, list[str]] = {}
     first_error: Exception | None = None
+    is_usage = True
     bounded = bound_texts(run)  # once for all formats
     for name in names:
         try:
             paths.append(FORMATS[name](bounded, directory))
         except Exception as error:  # noqa: BLE001 - the other formats are still written
             first_error = first_error or error
+            is_usage = is_usage and isinstance(error, UsageError)
             errors.setdefault(_problem(error), []).append(name)
     if errors:
         problems = "; ".join(f"{', '.join(failed)}: {problem}" for problem, failed in errors.items())
-        raise ConformanceError(
+        written = f"{len(paths)} of {len(names)} were written"
+        raise (ReportDirError if is_usage else ConformanceError)(
             f"not written: {problems}",
             where=str(directory),
-            hint=f"{len(paths)} of {len(names)} were written; `conformance report {directory}` writes all again",
+            hint=written if is_usage else f"{written}; `conformance report {directory}` writes all again",
         ) from first_error
     return paths
 
 
 def _problem(error: Exception) -> str:
-    """Of the file system its own words; of anything else, which is an error of the suite, the type too."""
+    """Of the file system its own words, of the suite the message; of anything else, which is an error of the suite, the
+    type too."""
+    if isinstance(error, ConformanceError):
+        return str(error)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return f"{type(error).__name__}: {error}"

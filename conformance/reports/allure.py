@@ -10,21 +10,24 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from functools import lru_cache, partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 from allure_commons.model2 import Attachment, Label, Parameter, Status, StatusDetails, TestResult
 
+from conformance.core.errors import ReportDirError
 from conformance.core.model import Exchange, RequirementRow, Result, Run
 from conformance.core.outcomes import Level, Outcome
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.bounded_run import BoundRun, bound_texts
 from conformance.reports.shaping.curl import curl
-from conformance.reports.shaping.text import clean, compact_json, cut, dumps, one_line, write
+from conformance.reports.shaping.text import clean, compact_json, cut, dumps, one_line, visible_name, write
 
 FOLDER = "allure-results"
 STATUS = {
@@ -47,6 +50,11 @@ MAX_ATTACHMENTS = 3
 """Exchanges attached to one problematic result, the decisive one last."""
 BODY_LIMIT = 16_000
 CONFIGURATION = "allurerc.json"
+_CATEGORIES = "categories.json"
+_ENVIRONMENT = "environment.properties"
+_ATTACHMENT = re.compile(r"[0-9a-f]{12}(-\d+)?-[0-9A-Za-z-]{0,40}-attachment\.txt")
+_FRAMEWORK = "commerce-conformance"
+"""The label `framework` of each result."""
 _WAIVED = "waived"
 CATEGORIES = {
     _WAIVED: ("Waived", "skipped", "cause"),
@@ -77,20 +85,47 @@ def _to_json(case: TestResult) -> str:
 
 
 def write_file(run: Run, directory: Path) -> Path:
-    """All files of the folder, or none: half of the cases would pass for all of them."""
+    """All files of the folder, or none: half of the cases would pass for all of them.
+
+    Raises ReportDirError where the folder has files that the suite did not write, which would be lost.
+    """
     bounded = bound_texts(run)
     folder = directory / FOLDER
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    _require_own_files(folder)
+    partial = folder.with_name(f"{FOLDER}.{token_hex(8)}.partial")
+    partial.mkdir(parents=True)
     try:
-        _write_cases(bounded, folder)
-        write(folder / "categories.json", dumps(_categories_of_allure_2()))
-        write(directory / CONFIGURATION, dumps(_configuration(bounded)))
-        write(folder / "environment.properties", _environment(bounded))
-    except OSError:
-        shutil.rmtree(folder, ignore_errors=True)
+        _write_cases(bounded, partial)
+        write(partial / _CATEGORIES, dumps(_categories_of_allure_2()))
+        write(partial / _ENVIRONMENT, _environment(bounded))
+        if folder.exists():
+            shutil.rmtree(folder)
+        partial.rename(folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
         raise
+    write(directory / CONFIGURATION, dumps(_configuration(bounded)))
     return folder
+
+
+def _require_own_files(folder: Path) -> None:
+    """Raises ReportDirError where the folder is a link, or has a file that no run of the suite has written."""
+    problem = ""
+    if folder.is_symlink():
+        problem = "is a symbolic link"
+    elif folder.is_dir():
+        foreign = next((path.name for path in sorted(folder.iterdir()) if not _is_own(path)), "")
+        problem = f"has files that the suite did not write, such as {visible_name(foreign)}" if foreign else ""
+    if problem:
+        raise ReportDirError(problem, where=str(folder), hint="move it, or name another folder with -o")
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a file is one that `write_file` creates: by its content, since other tools use the same names."""
+    marks = {_CATEGORIES: CATEGORIES[_WAIVED][0], _ENVIRONMENT: "\nsuite="}
+    if mark := _FRAMEWORK if path.name.endswith("-result.json") else marks.get(path.name):
+        return not path.is_symlink() and path.is_file() and mark.encode() in path.read_bytes()
+    return bool(_ATTACHMENT.fullmatch(path.name))
 
 
 def _write_cases(run: BoundRun, folder: Path) -> None:
@@ -210,7 +245,7 @@ def _labels(run: BoundRun, result: Result) -> list[tuple[str, str]]:
         ("tier", tier),
         ("level", result.level.value),
         ("outcome", _outcome(result)),
-        ("framework", "commerce-conformance"),
+        ("framework", _FRAMEWORK),
         ("language", "python"),
     ]
     return found + ([("tag", "warned")] if result.outcome is Outcome.WARNED else [])

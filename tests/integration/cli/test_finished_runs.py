@@ -56,6 +56,24 @@ def test_a_whole_run_is_certified_and_verified(kept: Kept) -> None:
     assert (done.code, done.out.count("is not the file that was certified")) == (1, 2), done.text
 
 
+def test_reports_beside_files_of_others(kept: Kept, tmp_path: Path) -> None:
+    """Results of another tool for Allure stay, exit 2. Replaced files are named, but in the run's folder."""
+    (tmp_path / "allure-results").mkdir()
+    (tmp_path / "allure-results" / "history.json").write_text("{}")
+    for name in ("junit.xml", "notes.txt"):
+        (tmp_path / name).write_text("of another tool")
+    done = kept.desk.conformance("report", kept.good, "-o", tmp_path)
+    assert done.code == 2, done.text
+    replaced, error = done.err.splitlines()
+    assert replaced == f"replaced in {tmp_path}: junit.xml"
+    assert f"{tmp_path}/allure-results: has files that the suite did not write, such as history.json" in error
+    assert (tmp_path / "allure-results" / "history.json").read_text() == "{}"
+    done = kept.desk.conformance("report", kept.good, "-o", tmp_path / "new")
+    assert (done.code, done.err) == (0, ""), done.text
+    done = kept.desk.conformance("report", kept.good)
+    assert (done.code, done.err) == (0, ""), done.text
+
+
 @pytest.mark.slow
 def test_a_certificate_that_is_not_good_exits_1_and_is_named(kept: Kept) -> None:
     """A wrong key, a changed payload, no signature; 2 is for a file that is not a certificate or cannot be read."""
