@@ -108,7 +108,7 @@ class _OutputStream(RedactedOutput):
 
     is_terminal = False
     write_error: OSError | None = None
-    """Why it could not be written, where somebody would have read it."""
+    """Why it could not be written; None where its reader is gone."""
 
     def write(self, text: str) -> int:
         try:

@@ -16,10 +16,11 @@ from conformance.core.paths import absolute_path
 from conformance.profile.build import build
 from conformance.profile.exclusions import extract_exclusions
 from conformance.profile.model import Profile
+from conformance.profile.profile_file import read_profile
 from conformance.profile.rules import base_url_trouble, rule_problems
 from conformance.profile.schemas import load_schemas
 from conformance.profile.secret_exposure import exposure_problems
-from conformance.profile.source import raise_first, read_toml
+from conformance.profile.source import raise_first
 from conformance.profile.structure import structure_problems
 from conformance.profile.substitute import Substitution
 from conformance.profile.variables import require_known_variables, variable_names
@@ -36,7 +37,7 @@ def load_profile(
     Raises ProfileError; also for a variable that it does not know.
     """
     path = Path(path)
-    text, document = read_toml(path)
+    text, document = read_profile(path)
     require_known_variables(variables or (), variable_names(document))
     directory = absolute_path(path.parent)
     return _load(document, text=text, directory=directory, path=path, base_url=base_url, variables=variables)

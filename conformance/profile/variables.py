@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.core.errors import ProfileError
-from conformance.profile.source import nearest, read_toml
+from conformance.profile.profile_file import read_profile
+from conformance.profile.source import nearest
 
 _USE: Final = re.compile(r"\{var\.([^{}]*)\}")
 
@@ -45,7 +46,7 @@ def variables_of_each(paths: Iterable[Path], variables: Mapping[str, str]) -> di
     names: dict[Path, frozenset[str]] = {}
     for path in paths:
         try:
-            names[path] = variable_names(read_toml(path)[1])
+            names[path] = variable_names(read_profile(path)[1])
         except ProfileError:
             names[path] = frozenset(variables)
     require_known_variables(variables, frozenset[str]().union(*names.values()))

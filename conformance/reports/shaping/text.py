@@ -146,7 +146,7 @@ def write(path: Path, text: str) -> Path:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file that takes its name when all is written; after an error nothing of it is left. Raises OSError.
 
-    Its first name is one that no killed run has left, and no link leads from: a run folder may be somebody else's.
+    Its first name is new: a killed run may have left a file, and a run folder from another machine may have links.
     """
     partial = path.with_name(f"{path.name}.{token_hex(8)}.partial")
     try:

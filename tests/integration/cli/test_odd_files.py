@@ -123,3 +123,13 @@ def test_a_long_journal_is_read(tmp_path: Path) -> None:
     journal.close()
     assert sum(1 for _ in read(tmp_path / "journal.ndjson")) == 100_061
     assert LONGEST_LINE > 9_000_000
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device"])
+@pytest.mark.parametrize("command", ["run", "doctor", "openapi"])
+def test_a_profile_is_a_file(tmp_path: Path, kind: str, command: str) -> None:
+    """A pipe, such as `<(...)` of a shell, is empty when it is read again; nobody may ever write to it."""
+    ODD[kind](tmp_path / "odd")
+    done = CliRunner().invoke(main, [command, "--profile", str(tmp_path / "odd")])
+    assert done.exit_code == 2, done.output
+    assert f"is {kind}, not a file" in done.output and "write it to a file" in done.output
