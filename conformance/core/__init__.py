@@ -5,6 +5,7 @@ __all__ = [
     "changes",
     "child_process",
     "defaults",
+    "disk_space",
     "environ",
     "errors",
     "exit_codes",
