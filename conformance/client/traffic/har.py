@@ -21,6 +21,7 @@ import ijson
 from conformance.client.traffic.nesting import EntryLimitError, NestingGuard
 from conformance.client.traffic.observation import Headers, Observation, header
 from conformance.core.errors import UsageError
+from conformance.core.messages import plural
 from conformance.core.observed_traffic import TRUNCATED
 from conformance.core.strict_json import NestingLimitError
 
@@ -56,17 +57,25 @@ def read_har(file: BufferedReader, where: str) -> Iterator[Observation | str]:
         hint = _read_before(count) or "a recorder nests some ten levels"
         raise UsageError(f"is {error}{_after(count)}", where=where, hint=hint) from None
     except (ijson.JSONError, UnicodeDecodeError, EOFError, gzip.BadGzipFile, ValueError) as error:
-        problem = "ends early" if "ncomplete" in str(error) or "parse error: premature" in str(error) else "is not JSON"
         hint = _read_before(count) or "a HAR file (HAR 1.2) is JSON in UTF-8"
-        raise UsageError(f"{problem}{_after(count)}", where=where, hint=hint) from None
+        raise UsageError(f"{_problem(str(error))}{_after(count)}", where=where, hint=hint) from None
     except OSError as error:
         raise UsageError(error.strerror or "cannot be read", where=where) from None
     if not count:
         raise UsageError("has no log.entries: it is not HAR 1.2, or has no entries", where=where)
 
 
+def _problem(message: str) -> str:
+    """The problem of a file, by the message of the parser, whose further lines quote the file."""
+    first_line = message.partition("\n")[0]
+    if first_line.startswith("parse error: ") and "overflow" in first_line:
+        return "has a number that is too large"
+    return "ends early" if "ncomplete" in message or "parse error: premature" in message else "is not JSON"
+
+
 def _read_before(count: int) -> str:
-    return f"{count:,} entries before that place were read" if count else ""
+    verb = "was" if count == 1 else "were"
+    return f"{plural(count, 'entry', 'entries')} before that place {verb} read" if count else ""
 
 
 def _after(count: int) -> str:

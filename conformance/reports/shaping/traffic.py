@@ -41,11 +41,12 @@ def left_out(observed: ObservedTraffic) -> list[str]:
     found = [f"{plural(observed.foreign, 'exchange')} with other hosts"] if observed.foreign else []
     found += [f"{plural(count, 'exchange')}: {one_line(reason, 100)}" for reason, count in observed.skipped.items()]
     if observed.unknown:
-        total = plural(sum(observed.unknown.values()), "request")
+        count = sum(observed.unknown.values())
+        verb, noun = ("is not an", "operation") if count == 1 else ("are not", "operations")
         listed = sorted(observed.unknown.items(), key=lambda item: -item[1])
         examples = ", ".join(f"{one_line(name, 120)} ({count:,})" for name, count in listed[:_PATHS])
         rest = f" and {len(listed) - _PATHS} more" if len(listed) > _PATHS else ""
-        found.append(f"{total} to the target that are not operations of the interface: {examples}{rest}")
+        found.append(f"{plural(count, 'request')} to the target that {verb} {noun} of the interface: {examples}{rest}")
     return found
 
 
