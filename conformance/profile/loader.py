@@ -23,6 +23,7 @@ from conformance.profile.secret_exposure import exposure_problems
 from conformance.profile.source import raise_first
 from conformance.profile.structure import structure_problems
 from conformance.profile.substitute import Substitution
+from conformance.profile.urls import drop_empty_port
 from conformance.profile.variables import require_known_variables, variable_names
 
 _MAX_DEPTH = 200
@@ -80,7 +81,7 @@ def _load(
     problems = [*exposure_problems(document), *substitution.problems, *structure_problems(filled)]
     problems += rule_problems(filled, directory=directory, contract=load_contract())
     raise_first(exclusions.in_source(problems), {**document, **original}, path, text)
-    filled["base_url"] = filled["base_url"].rstrip("/")
+    filled["base_url"] = drop_empty_port(filled["base_url"].rstrip("/"))
     schemas = _schemas(filled.get("schemas", {}), directory)
     digest = _digest([filled, schemas, exclusions.reasons, exclusions.credentials])
     return build(filled, directory=directory, path=path, schemas=schemas, digest=digest, exclusions=exclusions)

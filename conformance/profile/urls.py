@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from conformance.profile.render import Scope, parse, render_text
 
@@ -27,6 +27,12 @@ def render_url(template: str, scope: Scope) -> str:
         value = render_text(piece.text, scope)
         url += _encode_literal(url, value) if not url else _encode(value, ":[]" if _AUTHORITY.fullmatch(url) else "")
     return url
+
+
+def drop_empty_port(url: str) -> str:
+    """A URL without a colon that no port follows, which means the default port (RFC 3986 section 6.2.3)."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc[:-1]).geturl() if parts.netloc.endswith(":") else url
 
 
 def _encode_literal(before: str, text: str) -> str:

@@ -90,9 +90,13 @@ def test_every_profile_of_the_house_loads(path: Path) -> None:
         ("http://h/", "http://h"),
         ("https://h:8443/shop/", "https://h:8443/shop"),
         ("http://[::1]:80/a//", "http://[::1]:80/a"),
+        ("http://h:", "http://h"),
+        ("https://h:/shop/", "https://h/shop"),
+        ("http://[::1]:/", "http://[::1]"),
     ],
 )
 def test_a_base_url_keeps_its_prefix_and_loses_its_last_slash(url: str, kept: str) -> None:
+    """And the colon before an empty port, which is the default port (RFC 3986, section 6.2.3)."""
     assert _profile(base_url=url).base_url == kept
     assert profile_from_document(MINIMAL, directory=Path(), base_url=url).base_url == kept
 
