@@ -23,27 +23,31 @@ EXTERNAL: Final = "x-external"
 _MAX_BYTES: Final = 8 * 1024 * 1024
 _MAX_FILES: Final = 50
 _MAX_REDIRECTS: Final = 5
+_MAX_UNREAD: Final = 10
 _TIMEOUT_S: Final = 15.0
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _URL: Final = re.compile(r"https?://", re.IGNORECASE)
 _KEYWORDS: Final = frozenset({"type", "properties", "items", "enum", "const", "allOf", "anyOf", "oneOf", "$ref"})
+_DOWNLOAD: Final = "download it and pass the file"
 _HINT: Final = "an OpenAPI 3 document, or a map of names to JSON Schemas"
 
 Read = Callable[[str], tuple[str, str]]
 """Location -> text, and its location after redirects. Raises UsageError or ProfileError."""
 
 
-def read_openapi_document(source: str, profile: Profile) -> dict[str, Any]:
+def read_openapi_document(source: str, profile: Profile) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The document at a path or URL as `{paths, components: {schemas, x-external}}`, whatever form it has.
 
-    References to other files become references into `components`. Raises UsageError or ProfileError.
+    References to other files become references into `components`. Also returns which of those files were not read, and
+    why. Raises UsageError or ProfileError.
     """
     is_url = bool(_URL.match(source))
-    read: Read = (lambda url: _fetch(url, profile)) if is_url else _read_file
+    read: Read = (lambda url: _fetch(url, source, profile)) if is_url else _read_file
     document, location = _parse(source, read)
     base = _schemas_base(document, source)
     parts = _Parts(document, location, base, read)
-    return _compose(parts.rewrite(document, location), base, parts.contents)
+    composed = _compose(parts.rewrite(document, location), base, parts.contents)
+    return composed, tuple(parts.unread)[:_MAX_UNREAD]
 
 
 def is_readable_location(source: str) -> bool:
@@ -104,6 +108,8 @@ class _Parts:
     read: Read
     contents: dict[str, Any] = field(default_factory=dict)
     """Name in `components.x-external` -> content, its references rewritten."""
+    unread: dict[str, None] = field(default_factory=dict)
+    """The files that were not read, each with its reason, in order."""
     _names: dict[tuple[str, str], str] = field(default_factory=dict)
     _documents: dict[str, Any] = field(default_factory=dict)
 
@@ -143,7 +149,10 @@ class _Parts:
         """Adds what stands there. False if it cannot be read."""
         try:
             content = pointer.get(self._document(location), at)
-        except (KeyError, ValueError, UsageError, ProfileError):
+        except (UsageError, ProfileError) as error:
+            self.unread[str(error)] = None
+            return False
+        except (KeyError, ValueError):
             return False
         words = re.findall(r"[A-Za-z0-9]+", f"{Path(urlsplit(location).path).stem} {at}")
         name = "_".join(words) or "part"
@@ -176,6 +185,8 @@ def _join(location: str, place: str) -> str:
 
 def _read_file(location: str) -> tuple[str, str]:
     hint = f"for a URL write http://{location}" if re.match(r"[\w.-]+:\d+/|localhost/", location) else ""
+    if _URL.match(location):
+        raise UsageError("is not fetched: a file refers to files only", where=location, hint=_DOWNLOAD)
     if "://" in location:
         raise UsageError("is neither a file nor an http or https URL", where=location)
     try:
@@ -187,22 +198,25 @@ def _read_file(location: str) -> tuple[str, str]:
         raise ProfileError(f"cannot be read: {reason}", where=location, hint=hint) from None
 
 
-def _fetch(url: str, profile: Profile) -> tuple[str, str]:
-    """The text at a URL of the target's host, or of this machine. Raises UsageError.
+def _fetch(url: str, source: str, profile: Profile) -> tuple[str, str]:
+    """The text at a URL, for a document whose URL the user stated: `source`. Raises UsageError.
 
     The time for the whole of it is limited: what is slow may send a byte now and then, or interim answers, for ever.
     """
     timeout_s = min(_TIMEOUT_S, profile.limits.deadline_s or _TIMEOUT_S)
     try:
-        return start_call(lambda: _fetch_slowly(url, profile), "document")(timeout_s)
+        return start_call(lambda: _fetch_slowly(url, source, profile), "document")(timeout_s)
     except TimeoutError:
         raise UsageError(f"cannot be fetched within {timeout_s:g} s", where=url, hint="pass the file") from None
 
 
-def _fetch_slowly(url: str, profile: Profile) -> tuple[str, str]:
+def _fetch_slowly(url: str, source: str, profile: Profile) -> tuple[str, str]:
     try:
         for _ in range(_MAX_REDIRECTS):
-            _require_own_host(url, profile)
+            if url == source:
+                _require_own_host(url, profile)
+            else:
+                require_own_origin(url, source)
             with (
                 _client_for(profile) as client,
                 client.stream("GET", url, headers={"Accept": "application/json, application/yaml, */*"}) as response,
@@ -223,11 +237,31 @@ def _client_for(profile: Profile) -> httpx.Client:
     return httpx.Client(trust_env=False, verify=verify, timeout=_TIMEOUT_S, proxy=profile.limits.proxy or None)
 
 
-def _require_own_host(url: str, profile: Profile) -> None:
-    host = urlsplit(url).hostname
+def _require_own_host(source: str, profile: Profile) -> None:
+    """The URL that the user stated is one of the target's host, or of this machine."""
+    host = urlsplit(source).hostname
     if host != urlsplit(profile.base_url).hostname and host not in _LOOPBACK:
-        hint = "download it and pass the file"
-        raise UsageError(f"{host} is not the host of the base URL: not fetched", where=url, hint=hint)
+        raise UsageError(f"{host} is not the host of the base URL: not fetched", where=source, hint=_DOWNLOAD)
+
+
+def require_own_origin(url: str, source: str) -> None:
+    """The URL of a redirect or reference, which the target states, is one of the origin that the user stated.
+
+    Other services of this machine and of the target's host may answer only to it. From http to https of the same host,
+    at the default ports, servers redirect everyone: that is allowed.
+    """
+    stated = httpx.URL(source)
+    allowed = [_origin(stated)]
+    if _origin(stated) == ("http", stated.host, None):
+        allowed.append(("https", stated.host, None))
+    if _origin(httpx.URL(url)) not in allowed:
+        problem = f"has another origin than {stated.scheme}://{stated.netloc.decode('ascii')}: not fetched"
+        raise UsageError(problem, where=url, hint=_DOWNLOAD)
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    """Scheme, host and port, None for the default port; as the client reads them."""
+    return url.scheme, url.host, url.port
 
 
 def _require_success(status: int, url: str) -> None:

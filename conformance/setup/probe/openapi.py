@@ -56,13 +56,15 @@ class OpenApiFacts:
     """The names of all search parameters of the document."""
     all_schema_names: tuple[str, ...] = ()
     """Names of all schemas of the document."""
+    unread: tuple[str, ...] = ()
+    """Files that the document refers to and that were not read, each with its reason."""
 
 
 def read_openapi(source: str, profile: Profile, contract: Contract) -> OpenApiFacts:
     """Reads the document at a path or URL. Raises UsageError or ProfileError if it cannot be read."""
     if not source:
         return OpenApiFacts()
-    document = read_openapi_document(source, profile)
+    document, unread = read_openapi_document(source, profile)
     schema_map = _SchemaMap(document, contract)
     if document["paths"] and not schema_map.entries and not schema_map.evidence:
         paths = ", ".join(list(document["paths"])[:4])
@@ -83,6 +85,7 @@ def read_openapi(source: str, profile: Profile, contract: Contract) -> OpenApiFa
         query_lists=lists_of_parameters(_search_parameters(schema_map), partial(_resolve, document)),
         query_parameters=_names_in_query(_search_parameters(schema_map)),
         all_schema_names=tuple(schema_map.schemas),
+        unread=unread,
     )
 
 

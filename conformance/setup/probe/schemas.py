@@ -124,6 +124,9 @@ def _infer_schemas(probe: Probe, documented: Iterable[str]) -> Iterable[tuple[st
 
 
 def _add_notes(probe: Probe, documented: list[str], inferred: dict[str, Any], names: dict[str, str]) -> None:
+    for problem in probe.openapi.unread:
+        probe.draft.note("schemas", f"not read: {probe.clean(problem)}")
+        probe.echo(f"  not read: {probe.clean(problem)}")
     for name, reason in probe.openapi.unusable.items():
         probe.draft.todo("schemas", "", f"{name} cannot be used: {probe.clean(reason)}")
     for name in documented:
