@@ -61,19 +61,85 @@ def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable
 
     Raises ProfileError where the file cannot be read or parsed, lacks a name of `names`, or holds no valid schema.
     """
-    document = read_document(path)
-    check_limits(document, str(path))
-    base, declared = _find_schemas(document, path)
-    translate = not str(document.get("openapi", "")).startswith("3.1")
-    found = {}
-    for name in interface_names:
-        schema_name = names.get(name, name)
-        if schema_name not in declared:
-            if name in names:
-                raise ProfileError(f"no schema {schema_name}", where=str(path), hint=nearest(schema_name, declared))
-            continue
-        found[name] = _check(_bundle(document, base + pointer.join(schema_name), path, translate=translate), base, path)
-    return found
+    return SchemaDocument(read_document(path), str(path)).load(names, interface_names)
+
+
+class SchemaDocument:
+    """A document with schemas. What several of them refer to is translated and checked once, and is not copied."""
+
+    def __init__(self, document: dict[str, Any], where: str) -> None:
+        """`where`: the file or URL that errors name. Raises ProfileError."""
+        check_limits(document, where)
+        self._document, self._where = document, where
+        self._base, self._declared = _find_schemas(document, where)
+        self._needs_translation = not str(document.get("openapi", "")).startswith("3.1")
+        self._parts: dict[str, Any] = {}
+        """Pointer -> translated part."""
+        self._references: dict[str, list[str]] = {}
+        """Pointer -> the pointers that the part there refers to."""
+        self._valid: set[str] = set()
+        """Names of schemas that were checked."""
+
+    def load(self, names: Mapping[str, str], interface_names: Iterable[str]) -> dict[str, Any]:
+        """As `load_schemas`."""
+        found = {}
+        for name in interface_names:
+            schema_name = names.get(name, name)
+            if schema_name in self._declared:
+                found[name] = self._check(self._bundle(self._base + pointer.join(schema_name)))
+            elif name in names:
+                hint = nearest(schema_name, self._declared)
+                raise ProfileError(f"no schema {schema_name}", where=self._where, hint=hint)
+        return found
+
+    def _bundle(self, target: str) -> dict[str, Any]:
+        """A schema that refers to `target`, with all schemas that `target` refers to."""
+        bundle: dict[str, Any] = {"$ref": f"#{target}"}
+        open_refs = [target]
+        while open_refs:
+            at = component_pointer(open_refs.pop())
+            if pointer.has(bundle, at) or not pointer.has(self._document, at):
+                continue
+            _put(bundle, pointer.tokens(at), self._part(at))
+            open_refs += self._references[at]
+        return bundle
+
+    def _part(self, at: str) -> Any:
+        if at not in self._parts:
+            part = _with_known_dialects(pointer.get(self._document, at), pointer.tokens(at)[-1], self._where)
+            self._parts[at] = _translate(part) if self._needs_translation else part
+            self._references[at] = [ref[1:] for ref in _refs(part) if ref.startswith("#/")]
+        return self._parts[at]
+
+    def _check(self, bundle: dict[str, Any]) -> dict[str, Any]:
+        """Returns the bundle. Raises ProfileError where a schema is invalid or refers to one outside of the file."""
+        schema_name = pointer.tokens(bundle["$ref"][1:])[-1]
+        schemas = pointer.get(bundle, self._base) if self._base else {n: s for n, s in bundle.items() if n != "$ref"}
+        try:
+            for name, schema in schemas.items():
+                schema_name = name
+                self._check_alone(name, schema)
+            schema_name = pointer.tokens(bundle["$ref"][1:])[-1]
+            jsonschema_rs.Draft202012Validator(bundle)
+        except jsonschema_rs.ValidationError as error:
+            at = pointer.join(*error.instance_path)
+            reason = error.message.splitlines()[0]
+            message = f"schema {schema_name} is not a valid JSON Schema: {reason}" + (f" at {at}" if at else "")
+            raise ProfileError(message, where=self._where) from error
+        except ValueError:  # jsonschema_rs takes no lone surrogates
+            message = f"schema {schema_name} holds text that is not Unicode, such as half of a surrogate pair"
+            raise ProfileError(message, where=self._where) from None
+        return bundle
+
+    def _check_alone(self, name: str, schema: Any) -> None:
+        if name in self._valid:
+            return
+        jsonschema_rs.meta.validate(schema)
+        for ref in _refs(schema):
+            if not ref.startswith("#"):
+                message = f"schema {name} refers to {ref}, outside of the file"
+                raise ProfileError(message, where=self._where, hint="bundle the files into one")
+        self._valid.add(name)
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -194,7 +260,7 @@ def _to_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def _find_schemas(document: dict[str, Any], path: Path) -> tuple[str, dict[str, Any]]:
+def _find_schemas(document: dict[str, Any], where: str) -> tuple[str, dict[str, Any]]:
     components = document.get("components")
     for base, holder in (
         ("/components/schemas", components.get("schemas") if isinstance(components, dict) else None),
@@ -204,21 +270,7 @@ def _find_schemas(document: dict[str, Any], path: Path) -> tuple[str, dict[str, 
     ):
         if isinstance(holder, dict):
             return base, holder
-    raise ProfileError("has no components.schemas", where=str(path))
-
-
-def _bundle(document: dict[str, Any], target: str, path: Path, *, translate: bool) -> dict[str, Any]:
-    """A schema that refers to `target`, with all schemas that `target` refers to."""
-    bundle: dict[str, Any] = {"$ref": f"#{target}"}
-    open_refs = [target]
-    while open_refs:
-        at = component_pointer(open_refs.pop())
-        if pointer.has(bundle, at) or not pointer.has(document, at):
-            continue
-        part = _with_known_dialects(pointer.get(document, at), pointer.tokens(at)[-1], path)
-        _put(bundle, pointer.tokens(at), _translate(part) if translate else part)
-        open_refs += [ref[1:] for ref in _refs(part) if ref.startswith("#/")]
-    return bundle
+    raise ProfileError("has no components.schemas", where=where)
 
 
 def component_pointer(ref: str) -> str:
@@ -244,13 +296,13 @@ def _refs(value: Any) -> Iterator[str]:
             yield from _refs(item)
 
 
-def _with_known_dialects(schema: Any, name: str, path: Path) -> Any:
+def _with_known_dialects(schema: Any, name: str, where: str) -> Any:
     """A schema without the `$schema` of OpenAPI 3.1, whose dialect is JSON Schema 2020-12 and some annotations.
 
     Raises ProfileError on an unknown `$schema`, which the validator would request from its address.
     """
     if isinstance(schema, list):
-        return [_with_known_dialects(item, name, path) for item in schema]
+        return [_with_known_dialects(item, name, where) for item in schema]
     if not isinstance(schema, dict):
         return schema
     dialect = schema.get("$schema")
@@ -258,8 +310,8 @@ def _with_known_dialects(schema: Any, name: str, path: Path) -> Any:
         schema = {member: item for member, item in schema.items() if member != "$schema"}
     elif isinstance(dialect, str) and not _JSON_SCHEMA_DIALECT.fullmatch(dialect):
         problem = f"schema {name} has the $schema {dialect}, which is not known"
-        raise ProfileError(problem, where=str(path), hint="leave it out: JSON Schema 2020-12 is assumed")
-    return _with_members(schema, lambda item: _with_known_dialects(item, name, path))
+        raise ProfileError(problem, where=where, hint="leave it out: JSON Schema 2020-12 is assumed")
+    return _with_members(schema, lambda item: _with_known_dialects(item, name, where))
 
 
 def _with_members(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
@@ -288,30 +340,3 @@ def _translate(schema: Any) -> Any:
     if not isinstance(out.get("nullable"), bool) or not out.pop("nullable"):
         return out
     return {"anyOf": [out, {"type": "null"}]}
-
-
-def _check(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
-    """Returns the bundle. Raises ProfileError where a schema is invalid or refers to one outside of the file."""
-    schema_name = pointer.tokens(bundle["$ref"][1:])[-1]
-    schemas = pointer.get(bundle, base) if base else {name: s for name, s in bundle.items() if name != "$ref"}
-    try:
-        for name, schema in schemas.items():
-            schema_name = name
-            jsonschema_rs.meta.validate(schema)
-            for ref in _refs(schema):
-                if not ref.startswith("#"):
-                    hint = "bundle the files into one"
-                    raise ProfileError(
-                        f"schema {name} refers to {ref}, outside of the file", where=str(path), hint=hint
-                    )
-        schema_name = pointer.tokens(bundle["$ref"][1:])[-1]
-        jsonschema_rs.Draft202012Validator(bundle)
-    except jsonschema_rs.ValidationError as error:
-        at = pointer.join(*error.instance_path)
-        reason = error.message.splitlines()[0]
-        message = f"schema {schema_name} is not a valid JSON Schema: {reason}" + (f" at {at}" if at else "")
-        raise ProfileError(message, where=str(path)) from error
-    except ValueError:  # jsonschema_rs takes no lone surrogates
-        message = f"schema {schema_name} holds text that is not Unicode, such as half of a surrogate pair"
-        raise ProfileError(message, where=str(path)) from None
-    return bundle

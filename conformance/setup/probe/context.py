@@ -55,8 +55,6 @@ class Probe:
     """Credential name -> secret, in the order of the command line."""
     secrets: Secrets
     directory: Path
-    schema_directory: Path
-    """Folder of `described.json`, the schemas of the OpenAPI document."""
     run_name: str
     sender: Sender
     fixtures: Fixtures
@@ -167,7 +165,6 @@ async def open_probe(
     schemas: Schemas,
     keys: Mapping[str, str],
     directory: Path,
-    schema_directory: Path,
     run_name: str,
     max_requests: int,
     echo: Callable[[str], None],
@@ -199,7 +196,6 @@ async def open_probe(
             keys,
             secrets,
             directory,
-            schema_directory,
             run_name,
             runtime.sender,
             runtime.fixtures,

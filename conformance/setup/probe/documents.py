@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +24,9 @@ EXTERNAL: Final = "x-external"
 """The member of `components` that holds what stands in other files, or in other parts of the document."""
 _MAX_BYTES: Final = 8 * 1024 * 1024
 _MAX_FILES: Final = 50
+_MAX_VALUES: Final = 300_000
+_MAX_CHARACTERS: Final = 8 * 1024 * 1024
+"""Of a document with all that it refers to, each part as often as another reference leads to it."""
 _MAX_REDIRECTS: Final = 5
 _MAX_UNREAD: Final = 10
 _TIMEOUT_S: Final = 15.0
@@ -42,12 +47,20 @@ def read_openapi_document(source: str, profile: Profile) -> tuple[dict[str, Any]
     why. Raises UsageError or ProfileError.
     """
     is_url = bool(_URL.match(source))
-    read: Read = (lambda url: _fetch(url, source, profile)) if is_url else _read_file
+    ends_at = time.monotonic() + (profile.limits.deadline_s or math.inf)
+    read: Read = (lambda url: _fetch(url, source, profile, ends_at)) if is_url else _read_file
     document, location = _parse(source, read)
     base = _schemas_base(document, source)
-    parts = _Parts(document, location, base, read)
-    composed = _compose(parts.rewrite(document, location), base, parts.contents)
+    parts = _Parts(document, location, base, read, source)
+    composed = _compose(parts.rewrite(document, location), base, parts.rewrite_all())
     return composed, tuple(parts.unread)[:_MAX_UNREAD]
+
+
+def too_large(source: str) -> ProfileError:
+    """The error about a document that takes more memory than one of the interface needs."""
+    limits = f"{_MAX_VALUES:,} values or {_MAX_CHARACTERS // 2**20} MiB of text"
+    hint = "pass a file with the schemas alone"
+    return ProfileError(f"has more than {limits} with all that it refers to", where=source, hint=hint)
 
 
 def is_readable_location(source: str) -> bool:
@@ -106,15 +119,32 @@ class _Parts:
     source: str
     base: str
     read: Read
+    stated_source: str
+    """As the user stated it, before redirects."""
     contents: dict[str, Any] = field(default_factory=dict)
     """Name in `components.x-external` -> content, its references rewritten."""
     unread: dict[str, None] = field(default_factory=dict)
     """The files that were not read, each with its reason, in order."""
     _names: dict[tuple[str, str], str] = field(default_factory=dict)
     _documents: dict[str, Any] = field(default_factory=dict)
+    _pending: list[tuple[str, Any, str]] = field(default_factory=list)
+    """Name, content and location of parts that are still to be rewritten."""
+    _values: int = 0
+    _characters: int = 0
+
+    def rewrite_all(self) -> dict[str, Any]:
+        """The contents, after all parts that were referred to, and all that these refer to, were rewritten."""
+        while self._pending:
+            name, content, location = self._pending.pop()
+            self.contents[name] = self.rewrite(content, location)
+        return self.contents
 
     def rewrite(self, value: Any, location: str) -> Any:
-        """A copy with references into `components` of the composed document. Those that lead nowhere stay."""
+        """A copy with references into `components` of the composed document. Those that lead nowhere stay.
+
+        Raises ProfileError where all copies together are too large.
+        """
+        self._count(value)
         if isinstance(value, list):
             return [self.rewrite(item, location) for item in value]
         if not isinstance(value, dict):
@@ -129,6 +159,15 @@ class _Parts:
             else self.rewrite(reference, location),
             **copy,
         }
+
+    def _count(self, value: Any) -> None:
+        """Counts a value and its own text: references to each level of a deep part would copy it as many times."""
+        self._values += 1
+        self._characters += (
+            len(value) if isinstance(value, str) else sum(map(len, value)) if isinstance(value, dict) else 0
+        )
+        if self._values > _MAX_VALUES or self._characters > _MAX_CHARACTERS:
+            raise too_large(self.stated_source)
 
     def _reference(self, reference: str, location: str) -> str:
         place, _, at = reference.partition("#")
@@ -159,8 +198,8 @@ class _Parts:
         while name in self.contents:
             name += "_"
         self._names[location, at] = name
-        self.contents[name] = {}  # a reference to itself ends here
-        self.contents[name] = self.rewrite(content, location)
+        self.contents[name] = {}
+        self._pending.append((name, content, location))
         return True
 
     def _document(self, location: str) -> Any:
@@ -198,16 +237,18 @@ def _read_file(location: str) -> tuple[str, str]:
         raise ProfileError(f"cannot be read: {reason}", where=location, hint=hint) from None
 
 
-def _fetch(url: str, source: str, profile: Profile) -> tuple[str, str]:
+def _fetch(url: str, source: str, profile: Profile, ends_at: float) -> tuple[str, str]:
     """The text at a URL, for a document whose URL the user stated: `source`. Raises UsageError.
 
     The time for the whole of it is limited: what is slow may send a byte now and then, or interim answers, for ever.
     """
-    timeout_s = min(_TIMEOUT_S, profile.limits.deadline_s or _TIMEOUT_S)
+    timeout_s = min(_TIMEOUT_S, ends_at - time.monotonic())
+    if timeout_s <= 0:
+        raise UsageError("is not fetched: the deadline is over", where=url, hint="pass the file")
     try:
         return start_call(lambda: _fetch_slowly(url, source, profile), "document")(timeout_s)
     except TimeoutError:
-        raise UsageError(f"cannot be fetched within {timeout_s:g} s", where=url, hint="pass the file") from None
+        raise UsageError(f"cannot be fetched within {timeout_s:.2g} s", where=url, hint="pass the file") from None
 
 
 def _fetch_slowly(url: str, source: str, profile: Profile) -> tuple[str, str]:

@@ -8,11 +8,9 @@ from __future__ import annotations
 import json
 import random
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from conformance.client.pattern import sample
@@ -20,12 +18,14 @@ from conformance.contract import Contract, Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError, UsageError
 from conformance.profile.model import Profile
-from conformance.profile.schemas import load_schemas
-from conformance.setup.probe.documents import read_openapi_document
+from conformance.profile.schemas import SchemaDocument
+from conformance.setup.probe.documents import read_openapi_document, too_large
 from conformance.setup.probe.query_values import example_of, lists_of_parameters, merge, values_in, values_of_parameters
 
 ERROR: Final = "PublicErrorResponse"
 _KEY_NAME: Final = re.compile(r"idempot|repeatab|dedup|request[-_]?(key|id)|operation[-_]?key|^_?key$", re.IGNORECASE)
+_MAX_CHARACTERS: Final = 8 * 1024 * 1024
+"""Of the schemas as they are written beside the profile: half of what is read as a file of schemas."""
 _SAMPLES: Final = 20
 _LEAST_SCHEMAS: Final = 3
 """Fewer schemas may have another text member in common."""
@@ -62,8 +62,13 @@ class OpenApiFacts:
 
 def read_openapi(source: str, profile: Profile, contract: Contract) -> OpenApiFacts:
     """Reads the document at a path or URL. Raises UsageError or ProfileError if it cannot be read."""
-    if not source:
-        return OpenApiFacts()
+    try:
+        return _read_facts(source, profile, contract) if source else OpenApiFacts()
+    except RecursionError:
+        raise ProfileError("is nested too deeply", where=source) from None
+
+
+def _read_facts(source: str, profile: Profile, contract: Contract) -> OpenApiFacts:
     document, unread = read_openapi_document(source, profile)
     schema_map = _SchemaMap(document, contract)
     if document["paths"] and not schema_map.entries and not schema_map.evidence:
@@ -71,6 +76,8 @@ def read_openapi(source: str, profile: Profile, contract: Contract) -> OpenApiFa
         hint = "paths are compared from their end, so that a prefix may differ"
         raise UsageError(f"describes no operation of the interface: its paths are {paths}", where=source, hint=hint)
     kept_document = schema_map.schema_document()
+    if len(json.dumps(kept_document, indent=1)) > _MAX_CHARACTERS:
+        raise too_large(source)
     unusable = _remove_unusable(kept_document, schema_map, contract)
     return OpenApiFacts(
         source=source,
@@ -173,19 +180,22 @@ class _SchemaMap:
 
 def _remove_unusable(document: dict[str, Any], schema_map: _SchemaMap, contract: Contract) -> dict[str, str]:
     """Names whose schema is invalid, with the reason; removes them from `document`."""
+    names = [name for name in contract.schema_names if name in schema_map.evidence]
     unusable: dict[str, str] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "schemas.json"
-        path.write_text(json.dumps(document), encoding="utf-8")
-        for name in contract.schema_names:
-            if name not in schema_map.evidence:
-                continue
-            names = {name: schema_map.names[name]} if name in schema_map.names else {}
+    if not names:
+        return unusable
+    try:
+        schemas = SchemaDocument(document, "")
+    except ProfileError as error:
+        unusable = dict.fromkeys(names, error.message)
+    else:
+        for name in names:
             try:
-                load_schemas(path, names, [name])
+                schemas.load({name: schema_map.names[name]} if name in schema_map.names else {}, [name])
             except ProfileError as error:
                 unusable[name] = error.message
-                document["components"]["schemas"].pop(name, None)
+    for name in unusable:
+        document["components"]["schemas"].pop(name, None)
     return unusable
 
 

@@ -88,7 +88,7 @@ def draft_profile(options: ProbeOptions, echo: Echo) -> DraftResult:
     keys = {source.name: read_secret(source, directory) for source in options.keys}
     openapi = probe_openapi.read_openapi(options.openapi, provisional_profile(draft, directory, Schemas()), contract)
     with tempfile.TemporaryDirectory(prefix="conformance-probe-") as folder:
-        schemas = probe_schemas.load_openapi_schemas(openapi, contract, Path(folder))
+        schemas = probe_schemas.load_openapi_schemas(openapi, contract)
         profile = provisional_profile(draft, directory, schemas)
         echo(f"probing {profile.base_url}, with at most {options.max_requests} requests")
         reach(profile)
@@ -99,7 +99,6 @@ def draft_profile(options: ProbeOptions, echo: Echo) -> DraftResult:
             schemas=schemas,
             keys=keys,
             directory=directory,
-            schema_directory=Path(folder),
             run_name=run_name(),
             max_requests=options.max_requests + options.provoke_429,
             echo=echo,

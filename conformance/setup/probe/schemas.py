@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.client.response import Answer
@@ -14,7 +12,7 @@ from conformance.contract import Contract
 from conformance.core.errors import ProfileError
 from conformance.judge.validators import Validators
 from conformance.profile.model import Schemas
-from conformance.profile.schemas import load_schemas
+from conformance.profile.schemas import SchemaDocument
 from conformance.setup.probe.context import Probe
 from conformance.setup.probe.infer_schema import envelope, error_schema, response_schema
 from conformance.setup.probe.openapi import ERROR, OpenApiFacts
@@ -23,13 +21,15 @@ _MAX_BYTES = 512 * 1024
 _MAX_ANSWERS = 60
 
 
-def load_openapi_schemas(openapi: OpenApiFacts, contract: Contract, folder: Path) -> Schemas:
+def load_openapi_schemas(openapi: OpenApiFacts, contract: Contract) -> Schemas:
     """The schemas of the OpenAPI document, as the profile loads them."""
+    return _load(openapi, openapi.schema_names, contract.schema_names)
+
+
+def _load(openapi: OpenApiFacts, names: Mapping[str, str], interface_names: Iterable[str]) -> Schemas:
     if not openapi.document:
         return Schemas()
-    path = folder / "described.json"
-    path.write_text(json.dumps(openapi.document), encoding="utf-8")
-    return Schemas(load_schemas(path, openapi.schema_names, contract.schema_names))
+    return Schemas(SchemaDocument(dict(openapi.document), openapi.source).load(names, interface_names))
 
 
 def draft_schemas(probe: Probe) -> dict[str, Any]:
@@ -80,9 +80,8 @@ def _matching_error_schema(probe: Probe) -> str | None:
 
 
 def _is_error_schema(probe: Probe, schema_name: str, bodies: list[Any]) -> bool:
-    path = probe.schema_directory / "described.json"
     try:
-        other = Schemas(load_schemas(path, {ERROR: schema_name}, [ERROR]))
+        other = _load(probe.openapi, {ERROR: schema_name}, [ERROR])
     except ProfileError:
         return False
     return not _find_problem(other, ERROR, bodies)

@@ -7,7 +7,6 @@ import copy
 import json
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from conformance.profile.behavior import Authorization
 from conformance.profile.model import Limits, Profile
 from conformance.profile.schemas import load_schemas
 from conformance.runner.embedded_reference import bundled_profiles
-from conformance.setup.probe.documents import require_own_origin
 from conformance.setup.probe.openapi import OpenApiFacts, read_openapi, whole_pattern
 from tests.support.paths import ROOT
 from tests.support.scripted_target import ScriptedTarget
@@ -194,62 +192,6 @@ def test_a_url_is_fetched_with_its_redirects_and_its_files(start: str) -> None:
         facts = _read(f"{url}{start}", url)
     assert set(facts.evidence) == {"PublicCartResponse"}
     assert not facts.unusable
-
-
-def test_a_reference_leads_to_no_other_service() -> None:
-    """The target's document cannot have another service of this machine read, at once or by a redirect; it is named."""
-    asked: list[str] = []
-
-    def private(_: dict[str, str]) -> tuple[int, Any]:
-        asked.append("private")
-        return 200, {"Cart": {"type": "object", "description": "private"}}
-
-    with stub_service({"/own.json": private}) as other:
-        own = f"{other}/own.json"
-        schemas = {
-            "PublicCartResponse": {"$ref": f"{own}#/Cart"},
-            "PublicCartQuoteResponse": {"$ref": "moved#/Cart"},
-        }
-        routes = {
-            "/openapi.json": (200, {"components": {"schemas": schemas}}),
-            "/moved": (302, "", {"Location": own}),
-        }
-        with stub_service(routes) as url:
-            facts = _read(f"{url}/openapi.json", url)
-    assert not asked
-    assert set(facts.unusable) == set(schemas)
-    assert "private" not in json.dumps(facts.document)
-    assert facts.unread == (f"{own}: has another origin than {url}: not fetched (download it and pass the file)",)
-
-
-@pytest.mark.parametrize("base_url", ["http://127.0.0.1:9/shop", "https://shop.example"])
-def test_a_redirect_leads_to_no_other_service(base_url: str) -> None:
-    """Whatever the base URL is: the user stated the URL of the document."""
-    document = {"components": {"schemas": {"PublicCartResponse": {}}}}
-    with stub_service({"/own.json": (200, document)}) as other:
-        routes = {"/openapi.json": (302, "", {"Location": f"{other}/own.json"})}
-        with stub_service(routes) as url, pytest.raises(ConformanceError, match="has another origin than") as refused:
-            _read(f"{url}/openapi.json", base_url)
-        assert str(refused.value).startswith(f"{other}/own.json: ")
-        assert set(_read(f"{other}/own.json", base_url).evidence) == {"PublicCartResponse"}
-
-
-@pytest.mark.parametrize(
-    ("source", "url", "is_allowed"),
-    [
-        ("http://shop.example/a.json", "https://shop.example/b.json", True),
-        ("http://shop.example:80/a.json", "https://SHOP.example:443/b.json", True),
-        ("https://shop.example/a.json", "http://shop.example/b.json", False),
-        ("http://shop.example/a.json", "https://shop.example:8443/b.json", False),
-        ("http://shop.example:8080/a.json", "https://shop.example:8080/b.json", False),
-        ("http://shop.example/a.json", "http://shop.example@127.0.0.1/b.json", False),
-        ("http://localhost/a.json", "http://127.0.0.1/b.json", False),
-    ],
-)
-def test_only_the_default_port_of_https_is_the_same_host_too(source: str, url: str, is_allowed: bool) -> None:
-    """Servers redirect from http to https; another port is another service, and so is the way back."""
-    with nullcontext() if is_allowed else pytest.raises(ConformanceError, match="has another origin than"):
-        require_own_origin(url, source)
 
 
 REFUSED = {
