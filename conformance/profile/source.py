@@ -15,6 +15,12 @@ from typing import Any
 from conformance.core.errors import ProfileError
 
 Key = tuple[str | int, ...]
+_TOKEN = re.compile(
+    r""""{3}(?:\\.|[^\\])*?"{3,5}|'{3}.*?'{3,5}|"(?:\\.|[^"\\])*"|'[^']*'|#[^\n]*|[^\s"'#\[\]{}]+|[\[\]{}\n]""",
+    re.DOTALL,
+)
+"""A string, a comment, a word, a bracket or the end of a line."""
+_OPENING, _CLOSING = frozenset("[{"), frozenset("]}")
 _HEADER = re.compile(r"\s*(\[\[?)")
 _MAX_LISTED = 12
 _LINES_DEPTH = 2
@@ -152,7 +158,7 @@ def _key_lines(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def _lines(text: str) -> dict[Key, int]:
-    """The line of each key, one-based. Statements are found by parsing, since a value may have several lines."""
+    """The line of each key, one-based."""
     found: dict[Key, int] = {}
     arrays: dict[Key, int] = {}
     table: Key = ()
@@ -170,18 +176,18 @@ def _lines(text: str) -> dict[Key, int]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    pending, start = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
-        if not pending and not line.split("#")[0].strip():
-            continue
-        start = start if pending else number
-        pending += line + "\n"
-        try:
-            tomllib.loads(pending)
-        except tomllib.TOMLDecodeError:
-            continue
-        yield start, pending
-        pending = ""
+    """The headers and the pairs of a valid document, with their first lines. A value may have several lines."""
+    start, number, begins_at, depth = 0, 1, 0, 0
+    for token in _TOKEN.finditer(f"{text}\n"):
+        kind = token[0]
+        if kind == "\n" and not depth:
+            if start:
+                yield start, text[begins_at : token.end()]
+            start, begins_at = 0, token.end()
+        elif kind[0] not in "#\n":
+            start = start or number
+            depth += (kind in _OPENING) - (kind in _CLOSING)
+        number += kind.count("\n")
 
 
 def _first_path(value: Any) -> Key:

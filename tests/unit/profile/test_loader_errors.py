@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,34 @@ def test_lines_are_right_behind_multi_line_values(tmp_path: Path) -> None:
     strings = '# [limits]\n[variables]\na = """\n[limits]\nrat = 1\n"""\n"b.c" = "x = 1"\n'
     tail = strings + '[webhooks]\nkept = [\n  "/a",\n]\nidd = "/i"\n'
     assert _complaint(tmp_path, HEAD + tail).startswith("p.toml:17: webhooks.idd: unknown key (did you mean id?)")
+
+
+def test_a_line_is_found_at_once_behind_a_long_list(tmp_path: Path) -> None:
+    """In time that grows with the file, not with its square: the list has an item on each line."""
+    items = "".join(f'  {{ id = "cart-{number}", tags = ["]"] }}, # [{number}\n' for number in range(4_000))
+    began = time.process_time()
+    tail = f"[limits]\nrat = 1\n[fixtures.cart.open]\nvalues = [\n{items}]\n"
+    assert _complaint(tmp_path, HEAD + tail).startswith("p.toml:7: limits.rat: unknown key")
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '"""\n[limits]\n\\"\\"" # "\n"""""',
+        "'''\n[limits]\n\\'''''",
+        '[ # [\n\'[\', "\\"[", # ]\n]',
+        '[{ a = "}", "#" = 1 },\n\n]',
+        '"\u2028" # \u2028\n\n',
+    ],
+)
+def test_no_value_shifts_the_lines_behind_it(value: str, tmp_path: Path) -> None:
+    """Quotes, brackets, comments and separators that are no ends of lines, in values of any form."""
+    path = tmp_path / "p.toml"
+    path.write_text(f"[variables]\na = {value}\n[limits]\nrate = 1\n", encoding="utf-8")
+    assert tomllib.loads(path.read_text(encoding="utf-8"))["limits"] == {"rate": 1}
+    count = path.read_text(encoding="utf-8").count("\n")
+    assert key_lines(path) == {"variables": 1, "variables.a": 2, "limits": count - 1, "limits.rate": count}
 
 
 MISTAKES: st.SearchStrategy[Any] = st.one_of(
