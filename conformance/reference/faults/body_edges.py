@@ -265,6 +265,13 @@ def longest_text_refused(policy: Policy) -> Policy:
     return _validating(policy, change)
 
 
+def _with_mended_bodies(policy: Policy, mend: Callable[[bytes], bytes]) -> Policy:
+    def parse(call: Call, body: bytes) -> JsonValue:
+        return policy.reading.parse(call, mend(body))
+
+    return with_reading(policy, parse=parse)
+
+
 @fault(
     "X59",
     requirement="BODY-2",
@@ -272,10 +279,7 @@ def longest_text_refused(policy: Policy) -> Policy:
     source="a parser of JSON5, which reads a comma behind the last member",
 )
 def trailing_comma(policy: Policy) -> Policy:
-    def parse(call: Call, body: bytes) -> JsonValue:
-        return policy.reading.parse(call, re.sub(rb",(\s*[}\]])", rb"\1", body))
-
-    return with_reading(policy, parse=parse)
+    return _with_mended_bodies(policy, lambda body: re.sub(rb",(\s*[}\]])", rb"\1", body))
 
 
 @fault(
@@ -285,10 +289,7 @@ def trailing_comma(policy: Policy) -> Policy:
     source="a parser that knows the constants of JavaScript, as Python's does; RFC 8259, section 6 has none",
 )
 def constants_of_javascript(policy: Policy) -> Policy:
-    def parse(call: Call, body: bytes) -> JsonValue:
-        return policy.reading.parse(call, re.sub(rb"(?<=[:,\[])(\s*)NaN\b", rb"\g<1>0", body))
-
-    return with_reading(policy, parse=parse)
+    return _with_mended_bodies(policy, lambda body: re.sub(rb"(?<=[:,\[])(\s*)NaN\b", rb"\g<1>0", body))
 
 
 @fault(
@@ -298,10 +299,7 @@ def constants_of_javascript(policy: Policy) -> Policy:
     source="a parser that is not strict about control characters, which RFC 8259, section 7 wants escaped",
 )
 def tabs_within_texts(policy: Policy) -> Policy:
-    def parse(call: Call, body: bytes) -> JsonValue:
-        return policy.reading.parse(call, body.replace(b"\t", b" "))
-
-    return with_reading(policy, parse=parse)
+    return _with_mended_bodies(policy, lambda body: body.replace(b"\t", b" "))
 
 
 @fault(
