@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Final, NamedTuple
 
@@ -18,6 +18,8 @@ from conformance.journal.lines import ExchangeRecorded
 BODY_LIMIT: Final = 8192
 HEADER_LIMIT: Final = 2048
 HEADER_COUNT: Final = 64
+HEADERS_LIMIT: Final = 8192
+"""Characters of all names and values of a message's headers together."""
 
 Judge = Callable[[Answer], tuple[tuple[str, ...], tuple[Finding, ...]]]
 """Returns the ids of the invariants that judged an answer, and their findings."""
@@ -95,8 +97,11 @@ class Recorder:
     ) -> _Draft:
         """Includes a margin beyond the written part of the body: a secret cut in two would not be recognized."""
         margin = self._secrets.margin
+        excess = len(headers) - HEADER_COUNT
+        note = (("«cut»", f"{excess + 1:,} more headers", True),) if excess > 0 else ()
+        first = headers[: HEADER_COUNT - len(note)]
         return _Draft(
-            headers=tuple((name, *self._header_text(name, value, request)) for name, value in headers[:HEADER_COUNT]),
+            headers=(*note, *((name, *self._header_text(name, value, request)) for name, value in first)),
             body=body[: BODY_LIMIT + margin].decode("utf-8", "backslashreplace"),
             length=len(body),
             margin=margin if truncated or len(body) > BODY_LIMIT + margin else 0,
@@ -144,12 +149,39 @@ class _Draft(NamedTuple):
                 yield value
 
     def message(self, clean: Callable[[str], str]) -> Message:
-        clean_headers = tuple(
-            (clean(name)[:HEADER_LIMIT], (value if is_placeholder else clean(value))[:HEADER_LIMIT])
-            for name, value, is_placeholder in self.headers
-        )
+        headers = [
+            (clean(name), value if is_placeholder else clean(value)) for name, value, is_placeholder in self.headers
+        ]
         text = without_tail(clean(self.body), self.margin)
-        return Message(clean_headers, text[:BODY_LIMIT], self.length, self.truncated or len(text) > BODY_LIMIT)
+        return Message(_cut_headers(headers), text[:BODY_LIMIT], self.length, self.truncated or len(text) > BODY_LIMIT)
+
+
+def _cut_headers(headers: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Headers within their bounds: the longest names and values are cut, as much as it takes, and say their length.
+
+    The short ones, by which recorded traffic is judged, stay whole.
+    """
+    limit = _length_limit([len(text) for header in headers for text in header])
+    return tuple((_cut(name, limit), _cut(value, limit)) for name, value in headers)
+
+
+def _length_limit(lengths: Sequence[int]) -> int:
+    """The number of characters, of each text, at which all texts together have at most HEADERS_LIMIT."""
+    remaining = HEADERS_LIMIT
+    for number, length in enumerate(sorted(lengths)):
+        share = remaining // (len(lengths) - number)
+        if length > share:
+            return min(share, HEADER_LIMIT)
+        remaining -= length
+    return HEADER_LIMIT
+
+
+def _cut(text: str, limit: int) -> str:
+    """The note is in the form of a placeholder: what was cut is not compared with anything."""
+    if len(text) <= limit:
+        return text
+    note = f"…«cut: {len(text):,} characters in all»"
+    return text[: limit - len(note)] + note
 
 
 _EMPTY_DRAFT: Final = _Draft((), "", 0, 0, False)

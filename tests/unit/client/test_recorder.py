@@ -15,7 +15,15 @@ from typing import Any
 
 import pytest
 
-from conformance.client.recorder import BODY_LIMIT, HEADER_COUNT, HEADER_LIMIT, Recorder, current_check, redact_exchange
+from conformance.client.recorder import (
+    BODY_LIMIT,
+    HEADER_COUNT,
+    HEADER_LIMIT,
+    HEADERS_LIMIT,
+    Recorder,
+    current_check,
+    redact_exchange,
+)
 from conformance.client.redaction.secrets import WHOLE_HEADERS, Secrets
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -101,8 +109,51 @@ def test_sizes_are_bounded(tmp_path: Path) -> None:
     assert (len(exchange.response.body), exchange.response.body_bytes) == (BODY_LIMIT, len(body))
     assert exchange.response.truncated
     assert len(exchange.response.headers) == HEADER_COUNT
+    assert exchange.response.headers[0] == ("«cut»", f"{200 - HEADER_COUNT + 1} more headers")
     assert all(len(name) <= HEADER_LIMIT and len(value) <= HEADER_LIMIT for name, value in exchange.response.headers)
     assert max(len(exchange.url), len(exchange.trouble)) <= HEADER_LIMIT
+
+
+def test_the_headers_of_a_message_are_bounded_together(tmp_path: Path) -> None:
+    """The longest are cut and say so; the others are whole, and no invariant sees less of them."""
+    long = tuple((f"X-{number}", "v" * 2_000) for number in range(60))
+    short = (("Cache-Control", "no-store"), ("Retry-After", "7"), ("X-Y", "w" * 100))
+    judged: list[Answer] = []
+
+    def judge(one: Answer) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
+        judged.append(one)
+        return (), ()
+
+    one = answer(headers=(*long, *short), sent_headers=(*short, *long))
+    exchange = Recorder(Journal(tmp_path / "journal.ndjson"), Secrets(), judge).record(one)
+    for message in (exchange.request, exchange.response):
+        assert sum(len(name) + len(value) for name, value in message.headers) <= HEADERS_LIMIT
+        assert set(short) <= set(message.headers)
+        values = [value for name, value in message.headers if (name, value) not in short]
+        assert len(values) == len(long)
+        assert all(value.endswith("v…«cut: 2,000 characters in all»") for value in values)
+    assert judged == [one]
+    assert (tmp_path / "journal.ndjson").stat().st_size < 3 * HEADERS_LIMIT
+
+
+def test_headers_that_fit_are_whole(tmp_path: Path) -> None:
+    """Up to the last character; one more and the longest is cut."""
+    headers = (*((f"X-{number}", "v" * 2_000) for number in range(4)), ("X", "w" * (HEADERS_LIMIT - 4 * 2_003 - 1)))
+    assert written(tmp_path, answer(headers=headers)).response.headers == headers
+    (tmp_path / "more").mkdir()
+    (tmp_path / "many").mkdir()
+    many = (("A", "b"),) * HEADER_COUNT
+    assert written(tmp_path / "many", answer(headers=many)).response.headers == many
+    cut = written(tmp_path / "more", answer(headers=(*headers, ("Y", "")))).response.headers
+    assert [value.count("«cut") for _, value in cut] == [1, 1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("at", range(1_900, HEADER_LIMIT + 20, 7))
+def test_no_part_of_a_secret_is_left_where_a_header_is_cut(tmp_path: Path, at: int) -> None:
+    """It is redacted first, and shortened afterwards."""
+    text = "x" * (at % 140) + KEY + "x" * 2_000
+    headers = (("X-A", "x" * at + KEY + "x" * 900), *((f"X-{number}", text) for number in range(60)))
+    assert "sk_l" not in str(written(tmp_path, answer(headers=headers, sent_headers=headers)))
 
 
 def test_what_fits_is_whole(tmp_path: Path) -> None:
