@@ -41,21 +41,23 @@ class _ClaimedError(ReportDirError):
 
 
 def _claim(directory: Path, *, exist_ok: bool) -> tuple[Path, list[Path]]:
-    created = [path for path in (directory, *directory.parents) if not path.exists()]
+    created: list[Path] = []
     try:
+        created += [path for path in (directory, *directory.parents) if not path.exists()]
         directory.mkdir(parents=True, exist_ok=exist_ok)
         if any(directory.iterdir()):
             raise ReportDirError("the report directory is not empty", where=str(directory), hint=_HINT)
         (directory / NAME).touch(exist_ok=False)  # of two runs that begin at once, one gets the folder
     except OSError as error:
-        remove_empty(created)
         for path in created:
             if path.is_symlink():
                 problem, hint = f"broken symbolic link to {path.readlink()}", f"remove it, or {_HINT}"
                 raise ReportDirError(problem, where=str(path), hint=hint) from None
-        kind = _ClaimedError if isinstance(error, FileExistsError) else ReportDirError
+        if isinstance(error, FileExistsError) and not exist_ok:  # the folder is the other run's: it stays
+            raise _ClaimedError("another run has claimed it", where=str(directory), hint=_HINT) from None
+        remove_empty(created)
         problem = f"the report directory cannot be used: {error.strerror}"
-        raise kind(problem, where=str(directory), hint=_HINT) from None
+        raise ReportDirError(problem, where=str(directory), hint=_HINT) from None
     return directory, created
 
 
