@@ -46,6 +46,12 @@ def with_profile(text: str) -> Callable[[Desk], list[object]]:
     return write
 
 
+def endless_file(desk: Desk) -> list[object]:
+    words = with_profile("x")(desk)
+    os.truncate(desk.place / "mine.toml", 1_000_000_000)
+    return words
+
+
 def schemas(text: str | None) -> Callable[[Desk], list[object]]:
     def write(desk: Desk) -> list[object]:
         if text is not None:
@@ -138,7 +144,8 @@ BAD = {
     ),
     "tables in tables": (with_profile(f"{MINIMAL}[{'a.' * 5000}a]\n"), 2, ["mine.toml", "nested too deeply"]),
     "arrays in arrays": (with_profile(f"{MINIMAL}[variables]\nx = {'[' * 250}{']' * 250}\n"), 2, ["nested too deeply"]),
-    "profile without end": (lambda desk: ["run", "--profile", "/dev/zero"], 2, ["/dev/zero", "16,000,000 bytes"]),
+    "profile without end": (lambda desk: ["run", "--profile", "/dev/zero"], 2, ["/dev/zero", "is a device"]),
+    "profile without end in a file": (endless_file, 2, ["mine.toml", "16,000,000 bytes"]),
     "openapi without end": (
         lambda desk: [*PROBE, "--openapi", "/dev/zero"],
         2,
