@@ -248,7 +248,7 @@ def algorithm_in_lower_case(policy: Policy) -> Policy:
             policy.oauth.proof["algorithm"](call, proof)
 
     def is_signed(_call: Call, proof: Proof) -> None:
-        algorithm = JWSRegistry.algorithms[names[str(proof.header["alg"])]]
+        algorithm = JWSRegistry.algorithms[names[str(proof.header["alg"]).lower()]]
         head, _, signature = proof.text.rpartition(".")
         if not algorithm.verify(head.encode(), decode_part(signature), import_key(proof.header["jwk"])):
             raise bad_proof("The proof's signature does not verify.")
