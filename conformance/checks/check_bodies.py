@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from math import nan
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlencode
 
 from msgspec.structs import replace
@@ -81,7 +81,6 @@ _EXTENDED_JSON: Mapping[str, Change] = {
     "invalid-utf-8": lambda request: request.with_raw_body(_text(request)[:-1] + b',"a":"\xff"}'),
 }
 """Where each is read, by what libraries do; the last one has one member more."""
-_NOT_A_NUMBER: Final = "not-a-number"
 
 
 def _with_control_character(request: Request) -> bytes:
@@ -106,9 +105,11 @@ def _with_no_number(request: Request) -> Request:
 
 def _extensions(profile: Profile, operation: Operation) -> Mapping[str, Change]:
     """Each operation has one; the first one whose body has a number also has one that is none."""
-    is_first = operation == next((o for o in load_contract().all if _numbers(template_of(profile, o))), None)
     cases = alternate_cases(_EXTENDED_JSON, 4)(profile, operation)
-    return {**cases, **({_NOT_A_NUMBER: _with_no_number} if is_first else {})}
+    earlier = load_contract().all[: load_contract().all.index(operation)]
+    has_numbers = _numbers(template_of(profile, operation))
+    is_first = has_numbers and not any(_numbers(template_of(profile, other)) for other in earlier)
+    return {**cases, **({"not-a-number": _with_no_number} if is_first else {})}
 
 
 @check("BODY-2", cases=_extensions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from itertools import combinations, product
 from typing import Any
@@ -80,26 +79,27 @@ async def an_optional_parameter_may_be_missing(case: Case, names: tuple[str, ...
     )
 
 
-def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
+def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str, Level | None]]:
+    """By case, the parameter, its value, and the level of the violation where that is debatable."""
     values = {"word": "abc", "fraction": "1.5", "nan": "NaN", "trailing-letter": "9x", "infinity": "Infinity",
               "underscore": "1_0"}  # fmt: skip
-    defects = {f"{name}-{case}": (name, value) for name in ("page", "pageSize") for case, value in values.items()}
-    first = first_page(profile)
-    debatable = {"page-line-feed": ("page", f"{first}\n"), "page-hexadecimal": ("page", f"{first:#x}")}
-    return {**defects, **debatable, "pageSize-space": ("pageSize", f" {page_sizes(profile)[0]}")}
-
-
-_DEBATABLE_FORM = re.compile(r"\d+\n|0x[\da-f]+| \d+")
+    defects = {f"{name}-{case}": (name, value, None) for name in ("page", "pageSize") for case, value in values.items()}
+    first, size = first_page(profile), page_sizes(profile)[0]
+    return {
+        **defects,
+        "page-line-feed": ("page", f"{first}\n", Level.RECOMMENDED),
+        "page-hexadecimal": ("page", f"{first:#x}", Level.RECOMMENDED),
+        "pageSize-space": ("pageSize", f" {size}", Level.RECOMMENDED),
+    }
 
 
 @check("SRCH-3", cases=_not_integers)
-async def page_and_page_size_are_integers(case: Case, defect: tuple[str, str]) -> None:
+async def page_and_page_size_are_integers(case: Case, defect: tuple[str, str, Level | None]) -> None:
     """A page or pageSize that is not an integer is answered 400.
 
     White space around one, which some trim, is a warning, and so is a hexadecimal one, which some languages read.
     """
-    name, value = defect
-    level = Level.RECOMMENDED if _DEBATABLE_FORM.fullmatch(value) else None
+    name, value, level = defect
     await case.shared_negative(
         lambda request: request.with_query(**{name: value}), {400}, f"{name}={value!r}", any_refusal=True, level=level
     )

@@ -194,18 +194,20 @@ class Walker:
     async def end(self) -> None:
         """Repeats all writes, then the successful calls, the oldest last, and all writes once more.
 
-        Whatever changed the state in between shows in the answer of a write.
-
-        Then it is read, so that the invariants judge what is shown of a resource after any order of calls.
+        Whatever changed the state in between shows in the answer of a write. Then it is read, so that the invariants
+        judge what is shown of a resource after any order of calls.
         """
-        for is_last in (False, True):
-            calls = range(len(self._successful_writes)) if is_last else ()
-            for index in sorted({*calls[:2], *calls[-1:]}, reverse=True):
-                await self.replay(index)
-            for name in self.model.writes:
-                await self.write(name)
+        await self._write_all()
+        calls = range(len(self._successful_writes))
+        for index in sorted({*calls[:2], *calls[-1:]}, reverse=True):
+            await self.replay(index)
+        await self._write_all()
         for name in self.model.reads:
             await self.read(name)
+
+    async def _write_all(self) -> None:
+        for name in self.model.writes:
+            await self.write(name)
 
     async def _judge(self, name: str, answer: Answer) -> None:
         earlier_calls = tuple(operation_id for operation_id, _ in self.calls)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from itertools import count
 from typing import Final
 
 from conformance.client.redaction.fragments import Span, blocks_in, covering_blocks
@@ -43,13 +42,15 @@ class LooseForms:
 
     def may_occur_in(self, text: str) -> bool:
         """Whether a full search is needed: most texts share no block with any form."""
-        return not self._blocks.isdisjoint(blocks_in(_squeeze(text)))
+        return self._may_occur_in(_squeeze(text))
+
+    def _may_occur_in(self, squeezed: bytes) -> bool:
+        return not self._blocks.isdisjoint(blocks_in(squeezed))
 
     def spans(self, text: str) -> Iterator[Span]:
         """The places of all forms in a text: from the first letter or digit to the last one."""
         squeezed = _squeeze(text)
-        is_needed = not self._blocks.isdisjoint(blocks_in(squeezed))
-        found = [core for core in self._labels if core in squeezed] if is_needed else []
+        found = [core for core in self._labels if core in squeezed] if self._may_occur_in(squeezed) else []
         places = _places(text) if found else []
         for core in found:
             start = squeezed.find(core)
@@ -60,4 +61,4 @@ class LooseForms:
 
 def _places(text: str) -> list[int]:
     """The place in the text of each letter and digit."""
-    return [at for at, character in zip(count(), text) for _ in _squeeze(character)]
+    return [at for at, character in enumerate(text) for _ in _squeeze(character)]
