@@ -42,8 +42,9 @@ def interrupt_when_terminated() -> None:
     if threading.current_thread() is threading.main_thread():
         _resend_lost_interrupts()
         for number in stopping_signals():
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _interrupt)
+            if signal.getsignal(number) is signal.SIG_DFL:  # SIGINT, too, in a `core.child_process`
+                handler = signal.default_int_handler if number == signal.SIGINT else _interrupt
+                signal.signal(number, handler)
 
 
 def _resend_lost_interrupts() -> None:

@@ -138,3 +138,24 @@ def test_what_python_ignores_is_sent_again(number: signal.Signals, place: str) -
     command = [sys.executable, "-c", IN_A_DESTRUCTOR, number.name, place]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == (f"ended by {number.name}\n", "")
+
+
+IN_A_CHILD_PROCESS = """
+import signal, sys
+from conformance.core import interrupts
+
+for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+    signal.signal(signal.Signals[name], signal.SIG_DFL)
+interrupts.interrupt_when_terminated()
+try:
+    signal.raise_signal(signal.Signals[sys.argv[1]])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_process_that_starts_without_handlers_is_interrupted_as_well(number: signal.Signals) -> None:
+    """The runs of several targets start so: a signal may reach them before a run has handlers of its own."""
+    command = [sys.executable, "-c", IN_A_CHILD_PROCESS, number.name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
