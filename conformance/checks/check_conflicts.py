@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle, missing_effect
@@ -156,7 +156,10 @@ _MAX_CHAINS = 6
 
 @check("CONF-4", on="idempotent path", cases=_chains)
 async def a_sequence_of_allowed_transitions_is_allowed(case: Case, chain: tuple[Transition, ...] | None) -> None:
-    """Each of several stated transitions, one after the other on one resource, is answered 200."""
+    """Each of several stated transitions, one after the other on one resource, is answered 200.
+
+    Then an operation that the last state rules out is refused.
+    """
     case.require_case(chain, "the profile states no further sequence of transitions that begins with the operation")
     assert chain is not None
     request = await into_conflict(case, chain[0])
@@ -182,6 +185,8 @@ async def a_sequence_of_allowed_transitions_is_allowed(case: Case, chain: tuple[
         before = ", ".join(t.operation for t in chain[: chain.index(transition)])
         message = f"after {before} the resource is {transition.fixture}, and {transition.operation} is refused"
         raise case.violation(message, first, known, answer, expected="200")
+    if ruled_out := _ruled_out_operation(case.profile, chain[-1]):
+        await _probe_state(case, chain, members, first, ruled_out)
 
 
 async def _expect_state(case: Case, transition: Transition, members: Members, first: Answer) -> None:
@@ -192,11 +197,15 @@ async def _expect_state(case: Case, transition: Transition, members: Members, fi
     if not names:
         case.note(f"no stated transition tells {transition.leads_to} from {transition.fixture}")
     for name in dict.fromkeys(names):
-        await _probe_state(case, transition, members, first, name)
+        await _probe_state(case, (transition,), members, first, name)
 
 
-async def _probe_state(case: Case, transition: Transition, members: Members, first: Answer, probe_name: str) -> None:
-    is_allowed = States(case.profile.transitions).expected_outcome(Place(transition.leads_to), probe_name) == ALLOWED
+async def _probe_state(
+    case: Case, calls: Sequence[Transition], members: Members, first: Answer, probe_name: str
+) -> None:
+    """Violated where the operation is not answered as in the state that the last of these calls leads to."""
+    state = calls[-1].leads_to
+    is_allowed = States(case.profile.transitions).expected_outcome(Place(state), probe_name) == ALLOWED
     answer = await _call(case, probe_name, members)
     is_behind = answer.ok and case.contract.operations[probe_name].is_read  # the copy that is read
     if answer.status == 409 if is_allowed else is_behind:
@@ -204,14 +213,15 @@ async def _probe_state(case: Case, transition: Transition, members: Members, fir
         answer = await _call(case, probe_name, members)
     if answer.ok == is_allowed:
         return
-    fixture = case.runtime.fixtures.find(*transition.leads_to.split(".", 1))
+    fixture = case.runtime.fixtures.find(*state.split(".", 1))
     assert fixture is not None
     known = await _call(case, probe_name, await case.runtime.fixtures.get_fresh(fixture, {}))
     if known.ok != is_allowed:  # CONF-1's question, or another allowed transition's
-        raise Inconclusive(f"{probe_name} is answered {known.summary} on {transition.leads_to} itself", answer, known)
+        raise Inconclusive(f"{probe_name} is answered {known.summary} on {state} itself", answer, known)
     if is_allowed:
         _expect_no_version(case, probe_name, members, answer, known)
-    message = f"after {case.operation.id} the resource is not in the state {transition.leads_to}: {probe_name} shows it"
+    names = ", ".join(call.operation for call in calls)
+    message = f"after {names} the resource is not in the state {state}: {probe_name} shows it"
     expected = "200" if is_allowed else "a refusal"
     raise case.violation(message, first, known, answer, expected=expected)
 

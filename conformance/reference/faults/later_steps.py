@@ -42,6 +42,32 @@ def no_checkout_after_removal(policy: Policy) -> Policy:
 
 
 @fault(
+    "X203",
+    requirement="CONF-4",
+    title="a cart whose promotion was removed can be quoted once it is revoked",
+    operations=("revokePublicCart",),
+    source="a flag for totals that are out of date, at which a quote looks before it looks at the state",
+)
+def quote_of_a_revoked_cart(policy: Policy) -> Policy:
+    outdated: set[str] = set()
+
+    def wrap(inner: Handler) -> Handler:
+        def remove(call: Call, db: Connection) -> Answer:
+            answer = inner(call, db)
+            outdated.add(call.resource)
+            return answer
+
+        return remove
+
+    def guard(call: Call, kind: str, state: str) -> None:
+        is_quoted_anyway = (call.operation, state) == ("quotePublicCart", "revoked") and call.resource in outdated
+        if not is_quoted_anyway:
+            policy.guard(call, kind, state)
+
+    return evolve(with_handler(policy, "removePublicCartPromotion", wrap), guard=guard)
+
+
+@fault(
     "F671",
     requirement="STA-1",
     title="two items of one line in an after-sales request end in 500",

@@ -254,3 +254,28 @@ def conflict_crashes(policy: Policy) -> Policy:
 def conflict_is_422(policy: Policy) -> Policy:
     changed = _with_conflict(policy, "cancelHostedCheckoutBrowser", lambda _: Refusal("ended", "It has ended."))
     return evolve(changed, statuses={**policy.statuses, "ended": 422})
+
+
+@fault(
+    "X204",
+    requirement="CONF-1",
+    title="a checkout that the state refuses is answered 400 when it is repeated under its key",
+    operations=("checkoutPublicCart",),
+    source="a store of failed calls that keeps the body of each answer, and one status for all of them",
+)
+def repeated_conflict_is_400(policy: Policy) -> Policy:
+    failed: set[str] = set()
+
+    def guard(call: Call, kind: str, state: str) -> None:
+        try:
+            policy.guard(call, kind, state)
+        except Refusal as refusal:
+            if call.operation != "checkoutPublicCart" or refusal.kind != "state_conflict":
+                raise
+            key = address(call)
+            if key in failed:
+                raise Refusal("bad_request", str(refusal)) from refusal
+            failed.add(key)
+            raise
+
+    return evolve(policy, guard=guard)
