@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 _RESEND_S: Final = 0.01
+_MAX_RESENDS: Final = 100
 _HANGUP = getattr(signal, "SIGHUP", None)
 """The terminal was closed, or the pipeline's runner has stopped; Windows has no such signal."""
 
@@ -56,13 +57,24 @@ def _resend_lost_interrupts() -> None:
             report(failure)
             return
         name = str(failure.exc_value)
-        _State.hung_up = False
-        number = signal.Signals[name] if name in signal.Signals.__members__ else signal.SIGINT
-        timer = threading.Timer(_RESEND_S, os.kill, (os.getpid(), number))
-        timer.daemon = True
-        timer.start()
+        for _ in range(_MAX_RESENDS):
+            try:
+                _send_later(name)
+            except KeyboardInterrupt as interrupt:  # on a busy machine it arrives here, where it would be lost as well
+                name = str(interrupt)
+            else:
+                break
 
     sys.unraisablehook = resend
+
+
+def _send_later(name: str) -> None:
+    """Sends this process the signal of that name, or SIGINT, in a moment."""
+    _State.hung_up = False
+    number = signal.Signals[name] if name in signal.Signals.__members__ else signal.SIGINT
+    timer = threading.Timer(_RESEND_S, os.kill, (os.getpid(), number))
+    timer.daemon = True
+    timer.start()
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:

@@ -140,6 +140,41 @@ def test_what_python_ignores_is_sent_again(number: signal.Signals, place: str) -
     assert (done.stdout, done.stderr) == (f"ended by {number.name}\n", "")
 
 
+IN_THE_HOOK = """
+import signal, sys, threading, time
+from conformance.core import interrupts
+
+class Timer(threading.Timer):
+    starts = 0
+
+    def start(self):
+        super().start()
+        Timer.starts += 1
+        time.sleep(1.0 if Timer.starts == 1 else 0.0)  # the first signal arrives before the hook has ended
+
+class Closed:
+    def __del__(self):
+        signal.raise_signal(signal.Signals[sys.argv[1]])
+
+threading.Timer = Timer
+interrupts.interrupt_when_terminated()
+try:
+    with interrupts.raise_on_signals():
+        lost = Closed()
+        del lost
+        time.sleep(5)
+except KeyboardInterrupt as error:
+    print("ended by", error)
+"""
+
+
+def test_what_arrives_while_it_is_sent_again_is_not_lost(number: signal.Signals) -> None:
+    """A busy machine may take longer to start the thread that sends the signal than that thread waits."""
+    command = [sys.executable, "-c", IN_THE_HOOK, number.name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == (f"ended by {number.name}\n", "")
+
+
 IN_A_CHILD_PROCESS = """
 import signal, sys
 from conformance.core import interrupts
