@@ -9,6 +9,9 @@ import ipaddress
 import re
 import ssl
 from collections import deque
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
@@ -20,6 +23,8 @@ _DISTRUST_S: Final = 2.0
 """How long no kept connection is used after one was closed while in use: a server may close them at any time
 (RFC 9112 section 9.5), and closes others then, too."""
 
+_SMALL: Final = 16 * 1024
+"""Bytes: more content may be refused before it was read."""
 _HAPPY_EYEBALLS_S: Final = 0.25
 """The delay between the attempts to connect to the addresses of a name (RFC 8305 section 5)."""
 _CONNECT_S: Final = 30.0
@@ -35,11 +40,40 @@ def proxy_address(proxy: str) -> tuple[str, int, ssl.SSLContext | None]:
     return str(via.hostname), via.port or (443 if tls else 80), tls
 
 
+@dataclass
+class OneConnection:
+    """The requests of a context go out on one connection, as long as the server keeps it: see `one_connection`."""
+
+    connection: HttpConnection | None = None
+    lasted: bool = True
+    """Whether no request needed a new connection but the first."""
+
+
+_one_connection: ContextVar[OneConnection | None] = ContextVar("one_connection", default=None)
+
+
+@contextlib.contextmanager
+def one_connection() -> Iterator[OneConnection]:
+    """Requests of this context, which go to one origin one after another, use one connection of their own."""
+    place = OneConnection()
+    token = _one_connection.set(place)
+    try:
+        yield place
+    finally:
+        _one_connection.reset(token)
+        if place.connection is not None:
+            place.connection.abort()
+
+
 class HttpPool:
     """Sends requests to one origin, each on a connection that no other request uses meanwhile.
 
     `tls`: needed for https.
     """
+
+    keeps_refused = True
+    """Whether a connection is kept after a request whose content was refused. A server that answers before it has read
+    the content must close the connection (RFC 9112 section 9.3); else the content is read as the next request."""
 
     def __init__(self, origin: str, max_body: int, *, tls: ssl.SSLContext | None = None, proxy: str = "") -> None:
         self._parts = urlsplit(origin)
@@ -70,7 +104,8 @@ class HttpPool:
         loop = asyncio.get_running_loop()
         now = loop.time()
         until = now + timeout_s
-        connection = None if fresh else self._take(max(now - _KEEP_S, self._distrusted_until))
+        place = _one_connection.get()
+        connection = None if fresh else self._take(max(now - _KEEP_S, self._distrusted_until), place)
         is_kept = connection is not None
         if connection is None:
             async with asyncio.timeout_at(until):
@@ -82,16 +117,27 @@ class HttpPool:
             self._open.discard(connection)
             if is_kept and connection.is_lost_unanswered:
                 self._distrusted_until = loop.time() + _DISTRUST_S
-        if connection.is_reusable:
-            connection.idle_since = loop.time()
+        connection.idle_since = loop.time()
+        if place is not None:
+            place.lasted = place.lasted and (is_kept or place.connection is None)
+            place.connection = connection
+        elif connection.is_reusable and self._is_read(content, response):
             self._idle.append(connection)
+        else:
+            connection.abort()
         return response
 
-    def _take(self, oldest: float) -> HttpConnection | None:
+    def _is_read(self, content: bytes | None, response: Response) -> bool:
+        """Whether the server can be trusted to have read the content: there is none, or it was not refused."""
+        return not content or response.status < 400 or (self.keeps_refused and len(content) <= _SMALL)
+
+    def _take(self, oldest: float, place: OneConnection | None) -> HttpConnection | None:
         """The connection that is idle longest; those that are idle since before `oldest` are closed.
 
         All connections are used in turn: of several processes behind one address, a repeated call reaches another one.
         """
+        if place is not None:
+            return place.connection if place.connection is not None and place.connection.is_reusable else None
         while self._idle:
             connection = self._idle.popleft()
             if connection.is_reusable and connection.idle_since > oldest:

@@ -17,6 +17,8 @@ GATEWAY: Final = frozenset({502, 503, 504})
 LAST_ATTEMPT: Final = "never answered, while its control is"
 """The purpose of the last attempt at a call that was lost each time, right after its operation's control was answered:
 an answer is due."""
+ON_USED_CONNECTION: Final = "on the connection of refused calls"
+"""The purpose of calls by which it is found whether the rest of one call is answered as the next one."""
 
 
 class NoValue:

@@ -81,7 +81,7 @@ class Sender:
         self.wait_stats = WaitStats()
         self.requests = requests_before
         self.limit_reached = ""
-        self._transport = transport
+        self.transport = transport
         self._recorder = recorder
         self._secrets = secrets
         self._limits = limits
@@ -234,7 +234,7 @@ class Sender:
             self.requests += 1
             wire, _ = self._serialize(request, self.nonce)
             self.key_uses.note(request, self.elapsed_s, self.elapsed_s)
-            return await self._transport.abandon(wire, moment)
+            return await self.transport.abandon(wire, moment)
 
         return await self._in_turn(request, leave, deliberate=True)
 
@@ -350,8 +350,8 @@ class Sender:
     def _serialize(self, request: Request, nonce: str) -> tuple[Wire, str]:
         if self._guard is not None:
             self._guard.note_request(request)
-        wire = request.wire(self._transport.prefix)
-        url = self._transport.origin + wire.target
+        wire = request.wire(self.transport.prefix)
+        url = self.transport.origin + wire.target
         if request.proof is not None:
             proof_text = request.proof.write(wire.method, self._token_url or url.split("?")[0], nonce)
             # every encoding of the whole proof contains the encoded signature
@@ -368,7 +368,7 @@ class Sender:
         nonce = (nonce or self.nonce) if request.proof is not None else ""
         wire, url = self._serialize(request, nonce)
         at = self.elapsed_s
-        raw = await self._transport.send(wire, fresh=fresh)
+        raw = await self.transport.send(wire, fresh=fresh)
         self.key_uses.note(request, at, at + raw.duration_s)
         self._silent_count = self._silent_count + 1 if raw.status is None else 0
         if self._silent_count == _DEAD_AFTER:

@@ -10,13 +10,14 @@ import os
 import ssl
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Final
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from conformance.client.http_connection import MalformedRequest
-from conformance.client.http_pool import HttpPool
+from conformance.client.http_pool import HttpPool, OneConnection, one_connection
 from conformance.client.raw_socket import Moment, abandon
 from conformance.client.request import Wire
 from conformance.core import strict_json as strictjson
@@ -58,6 +59,7 @@ class Transport:
         self._timeout_s = timeout_s
         self._proxy = proxy
         self.pool = HttpPool(self.origin, MAX_BODY, tls=self._verify, proxy=proxy)
+        self.pool.keeps_refused = False  # until it is known that the target reads what it refuses
         self._resource_errors: Sequence[int] = _RESOURCE_ERRORS
 
     async def __aenter__(self) -> Transport:
@@ -96,6 +98,14 @@ class Transport:
                 response.status, response.headers, response.body, response.truncated, "", time.perf_counter() - started
             )
         return RawAnswer(None, trouble=trouble, duration_s=time.perf_counter() - started)
+
+    def one_connection(self) -> AbstractContextManager[OneConnection]:
+        """The requests of this context use one connection, one after another, as long as the target keeps it."""
+        return one_connection()
+
+    def keep_refused_connections(self) -> None:
+        """From now on a connection is used again after a call that was refused: the target has read its content."""
+        self.pool.keeps_refused = True
 
     async def abandon(self, wire: Wire, moment: Moment) -> bool:
         """Sends a request and abandons it at `moment`; returns whether it was reached."""

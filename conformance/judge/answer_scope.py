@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from conformance.client.request import METHOD_OVERRIDES
-from conformance.client.response import Answer
+from conformance.client.response import ON_USED_CONNECTION, Answer
 
 LONG_URL: Final = 2_000
 """A longer URL may be refused for its length by a component in front of the service."""
@@ -28,6 +28,8 @@ def is_out_of_scope(answer: Answer) -> bool:
     """
     if answer.status == 400 and _is_malformed(answer):
         return True
+    if answer.purpose == ON_USED_CONNECTION and not answer.ok:
+        return True  # it may answer the rest of an earlier call, which is no request of HTTP
     if answer.status in _LENGTH_STATUSES and any(
         name.lower() == "transfer-encoding" for name, _ in answer.request.headers
     ):

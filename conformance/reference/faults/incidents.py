@@ -11,7 +11,16 @@ from conformance.reference.call import Answer, Call, Caller, JsonValue, Refusal,
 from conformance.reference.idempotency import Record, address, digest, find, save
 from conformance.reference.keys import CALLERS
 from conformance.reference.pipeline import authorize, execute, limit, read_body, read_key
-from conformance.reference.policy import Handler, Policy, Stage, evolve, with_idempotency, with_search, with_wire
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    Stage,
+    evolve,
+    with_idempotency,
+    with_search,
+    with_stage,
+    with_wire,
+)
 from conformance.reference.registry import fault
 from conformance.reference.routes import split_path
 
@@ -239,3 +248,28 @@ def length_in_characters(policy: Policy) -> Policy:
         return evolve(reply, body=reply.body[: len(reply.body.decode("utf-8", "replace"))])
 
     return with_wire(policy, hook)
+
+
+_KEPT_S = 4.0
+"""Clients keep a connection no longer; then another one may have its port."""
+
+
+@fault(
+    "X205",
+    requirement="STA-1",
+    title="the content of a call without a valid key is read as the next request of its connection",
+    source="RFC 9112, section 9.3: a server answers before it has read a request, and keeps the connection",
+)
+def unread_content(policy: Policy) -> Policy:
+    unread_at: dict[int, float] = {}
+
+    def note(call: Call, reply: Reply) -> Reply:
+        if reply.status == 401 and call.request.body:
+            unread_at[call.request.peer] = time.monotonic()
+        return reply
+
+    def parse(call: Call) -> None:
+        if time.monotonic() - unread_at.pop(call.request.peer, -_KEPT_S) < _KEPT_S:
+            raise Refusal("bad_request", "This is not an HTTP request.")
+
+    return with_stage(with_wire(policy, note), parse)

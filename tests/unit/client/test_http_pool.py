@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from conformance.client.http_pool import HttpClient, HttpPool, host_header
+from conformance.client.http_pool import HttpClient, HttpPool, host_header, one_connection
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -182,3 +182,55 @@ def test_a_server_may_close_a_kept_connection_at_any_time() -> None:
 
     assert asyncio.run(main()) == [True, False, True, True, True, True]
     assert uses == [1] * 9
+
+
+@pytest.mark.parametrize(
+    ("keeps", "content", "status", "connections"),
+    [
+        (True, b"{}", 400, 1),
+        (False, b"{}", 400, 3),
+        (False, b"{}", 200, 1),
+        (False, None, 400, 1),
+        (True, b"a" * 20_000, 400, 3),
+        (True, b"a" * 20_000, 200, 1),
+    ],
+)
+def test_a_connection_is_kept_where_what_was_refused_is_known_to_be_read(
+    scripted: Any, answer: Any, keeps: bool, content: bytes | None, status: int, connections: int
+) -> None:
+    """Else its rest might be read as the next request; large content may be refused before it was read."""
+
+    async def main() -> int:
+        async with scripted(lambda arrived: answer(status, {"error": "no"})) as target:
+            pool = HttpPool(target.url, 1000)
+            pool.keeps_refused = keeps
+            for _ in range(3):
+                await pool.request("POST", "/", (), content, 5)
+            await pool.aclose()
+            return int(target.connections)
+
+    assert asyncio.run(main()) == connections
+
+
+def test_the_requests_of_a_context_use_one_connection_of_their_own(scripted: Any, answer: Any) -> None:
+    """Whatever is kept beside it; where the server closes it, the next request needs a new one."""
+
+    async def main() -> tuple[list[int], bool, bool]:
+        def script(arrived: Any) -> bytes:
+            return bytes(answer(200, Connection="close") if arrived.target == "/last" else answer(400, {}))
+
+        async with scripted(script) as target:
+            pool = HttpPool(target.url, 1000)
+            pool.keeps_refused = False
+            await pool.request("GET", "/", (), None, 5)
+            with one_connection() as place:
+                for _ in range(2):
+                    await pool.request("POST", "/", (), b"{}", 5)
+                await pool.request("GET", "/last", (), None, 5)
+                before = place.lasted
+                await pool.request("GET", "/", (), None, 5)
+            await pool.request("GET", "/", (), None, 5)
+            await pool.aclose()
+            return [arrived.connection for arrived in target.arrived], before, place.lasted
+
+    assert asyncio.run(main()) == ([1, 2, 2, 2, 3, 1], True, False)

@@ -41,7 +41,7 @@ def test_a_waiting_request_goes_out_before_the_previous_answer_is_judged(through
     events: list[str] = []
 
     async def work(flow: Sender) -> None:
-        send, record = flow._transport.send, flow._recorder.record
+        send, record = flow.transport.send, flow._recorder.record
 
         async def note_send(wire: Any, **options: Any) -> Any:
             events.append("sent")
@@ -51,7 +51,7 @@ def test_a_waiting_request_goes_out_before_the_previous_answer_is_judged(through
             events.append("judged")
             return record(*arguments)
 
-        flow._transport.send, flow._recorder.record = note_send, note_record  # type: ignore[method-assign]
+        flow.transport.send, flow._recorder.record = note_send, note_record  # type: ignore[method-assign]
         await asyncio.gather(*(flow.send(IDENTITY) for _ in range(3)))
 
     through(lambda arrived: answer(), work, concurrency=1)
