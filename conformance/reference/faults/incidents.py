@@ -250,8 +250,8 @@ def length_in_characters(policy: Policy) -> Policy:
     return with_wire(policy, hook)
 
 
-_KEPT_S = 4.0
-"""Clients keep a connection no longer; then another one may have its port."""
+_SAME_PEER_S = 0.9
+"""Later another connection may have the port: Linux gives one of its own host away again after a second."""
 
 
 @fault(
@@ -269,7 +269,7 @@ def unread_content(policy: Policy) -> Policy:
         return reply
 
     def parse(call: Call) -> None:
-        if time.monotonic() - unread_at.pop(call.request.peer, -_KEPT_S) < _KEPT_S:
+        if time.monotonic() - unread_at.pop(call.request.peer, -_SAME_PEER_S) < _SAME_PEER_S:
             raise Refusal("bad_request", "This is not an HTTP request.")
 
     return with_stage(with_wire(policy, note), parse)
