@@ -157,7 +157,7 @@ class Case:
         answer = await self.runtime.sender.send(request, purpose, accept_statuses=statuses)
         self.runtime.signs.note_write(answer)
         self.runtime.calls_with_key[request.operation.id] += request.key is not None
-        self._note_answer(answer)
+        self._note_answer(answer, statuses)
         if answer.status in statuses:
             return answer
         if answer.status == 429:
@@ -166,10 +166,10 @@ class Case:
             raise Inconclusive(f"no answer of the target: {answer.summary}", answer, cause="no answer")
         return answer
 
-    def _note_answer(self, answer: Answer) -> None:
+    def _note_answer(self, answer: Answer, accepted: frozenset[int] = frozenset()) -> None:
         self.answers.append(answer.ref)
         self.runtime.control_reads.note(answer)
-        note_doubts(self, answer)
+        note_doubts(self, answer, accepted)
 
     def rate_limit_message(self, answer: Answer) -> str:
         """The message for a 429 that was not waited out."""

@@ -35,6 +35,8 @@ class Doubts:
     """Whether a violation rests on an idempotency key that was used again after its retention time."""
     has_limited_rivals: bool = False
     """Whether calls that were to compete were limited."""
+    has_server_error: bool = False
+    """Whether a call that may not fail was answered with an undeclared 5xx, which STA-1 reports."""
     missing_fixtures: dict[str, Members] = field(default_factory=dict)
     """`kind.state` -> the members of a fixture that all reads share, and that a read did not find."""
 
@@ -52,9 +54,13 @@ def is_certain(case: Case) -> bool:
     return not (case.doubts.expired_code_s or any(answer.possibly_applied for answer in case.answers))
 
 
-def note_doubts(case: Case, answer: Answer) -> None:
-    """Notes in a case that a code, a ticket or a new or shared resource may have expired."""
-    request = answer.request
+def note_doubts(case: Case, answer: Answer, accepted: frozenset[int]) -> None:
+    """Notes in a case that a code, a ticket or a new or shared resource may have expired, or the target may be erratic.
+
+    `accepted`: statuses that the check expects, such as 500 to calls at once.
+    """
+    request, status = answer.request, answer.status or 0
+    case.doubts.has_server_error |= status >= 500 and not answer.gateway_trouble and status not in accepted
     if request.fixtures.shared and answer.status in _MISSING:
         case.doubts.missing_fixtures |= request.fixtures.members
     if request.arranged_at is None:
