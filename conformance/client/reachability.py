@@ -19,6 +19,15 @@ from conformance.profile.model import Profile
 _PATHS: Final = ("/api/v1/runtime-config", "/api/v1/open/identity", "/api/v1/runtime-config")
 """What is asked for, one after another until anything is answered: one broken operation is judged by the run."""
 _HEADERS: Final = (*SUITE_HEADERS, ("Accept", "application/json"))
+_TLS_REFUSALS: Final = ("_ALERT_", "UNRECOGNIZED_NAME", "UNSUPPORTED_PROTOCOL", "SIGALG")
+"""Parts of OpenSSL's reasons that only a service which speaks TLS can cause."""
+_NOT_IN_FORCE: Final = (9, 10)
+"""OpenSSL's codes of a certificate that is not yet valid, or no more."""
+_WRONG_PORT: Final = "is it the right port, and http or https?"
+_NO_CLIENT_CERTIFICATE: Final = (
+    "The suite has no client certificate: if one is required, state in base_url a proxy that presents it"
+)
+"""With TLS 1.3 a service refuses a client without one when the handshake has ended, maybe without a word."""
 _LONGEST_S: Final = 10.0
 _SPARE_S: Final = 1.0
 
@@ -67,7 +76,7 @@ class _Attempt:
         except TimeoutError:  # the problem that was set first
             return False
         except (OSError, ValueError) as error:
-            self._set_problem(f"no HTTP conversation: {_describe(error)}", self.hint)
+            self._set_problem(f"no HTTP conversation: {_describe(error)}", _tls_hint(error) or self.hint)
         return False
 
     async def _ask_once(self, pool: HttpPool, target: str) -> bool:
@@ -82,16 +91,15 @@ class _Attempt:
             return False
         except OSError as error:
             hint = self._proxy_hint or "is the service running, and is this its address?"
-            if isinstance(error, ssl.SSLCertVerificationError):
-                hint = "state its CA in [tls] ca_file, and in base_url a name that the certificate holds"
-            elif isinstance(error, ssl.SSLError | ConnectionResetError):
-                hint = f"{hint}{self._scheme_hint}"
+            if isinstance(error, ssl.SSLError | ConnectionResetError):
+                hint = _tls_hint(error) or f"{hint}{self._scheme_hint}"
             self._set_problem(f"cannot connect: {_describe(error)}", hint)
             return False
         try:
             return bool(await pool.get_status(connection, target, _HEADERS, self._timeout_s))
         except (MalformedAnswer, ConnectionLost, ConnectionResetError) as error:
-            self._set_problem(f"does not speak HTTP: {_describe(error)}", "is it the right port, and http or https?")
+            hint = f"is it the right port? {_NO_CLIENT_CERTIFICATE}" if self._is_https else _WRONG_PORT
+            self._set_problem(f"does not speak HTTP: {_describe(error)}", hint)
             return False
 
     @property
@@ -103,11 +111,28 @@ class _Attempt:
     @property
     def _scheme_hint(self) -> str:
         """A port of http lets a client of https wait, or answers what is not TLS."""
-        is_https = self._profile.base_url.lower().startswith("https:")
-        return " Does it speak TLS? If not, write http://" if is_https else ""
+        return " Does it speak TLS? If not, write http://" if self._is_https else ""
+
+    @property
+    def _is_https(self) -> bool:
+        return self._profile.base_url.lower().startswith("https:")
 
     def _set_problem(self, problem: str, hint: str) -> None:
         self.problem, self.hint = problem, hint
+
+
+def _tls_hint(error: Exception) -> str:
+    """What the certificate lacks, or what the service may miss in the client's handshake; empty for other errors."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in _NOT_IN_FORCE:
+            return "renew the certificate, or state verify = false in [tls]"
+        return "state its CA in [tls] ca_file, and in base_url a name that the certificate holds"
+    if isinstance(error, ssl.SSLError) and any(part in (error.reason or "") for part in _TLS_REFUSALS):
+        return (
+            "it speaks TLS, and refuses this client, which offers TLS 1.2 and 1.3 and names the host of base_url. "
+            + _NO_CLIENT_CERTIFICATE
+        )
+    return ""
 
 
 def _describe(error: Exception) -> str:

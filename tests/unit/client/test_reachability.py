@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from conformance.client.reachability import reach
 from conformance.core.errors import Unreachable
 from conformance.profile.behavior import Authorization
-from conformance.profile.model import Limits, Profile
+from conformance.profile.model import Limits, Profile, Tls
 from tests.support.commands import listening
 from tests.support.scripted_target import ScriptedTarget, reply
+from tests.support.tls_servers import refusing, self_signed
 
 TIMEOUT_S = 0.4
 
@@ -95,3 +99,26 @@ def test_a_port_that_speaks_no_tls_may_be_one_of_http(answer: bytes) -> None:
     with listening(answer, leave_open=not answer) as url, pytest.raises(Unreachable) as raised:
         reach(profile(url.replace("http:", "https:")))
     assert "write http://" in raised.value.hint, raised.value
+
+
+def tls_hint(context: ssl.SSLContext, ca_file: Path) -> str:
+    """The hint about a server with this context."""
+    with refusing(context) as url, pytest.raises(Unreachable) as raised:
+        reach(replace(profile(url), tls=Tls(ca_file), limits=Limits(timeout_s=3)))
+    return raised.value.hint
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["TLS 1.2", "TLS 1.3"])
+def test_a_service_that_requires_a_client_certificate_speaks_tls(version: ssl.TLSVersion, tmp_path: Path) -> None:
+    """The hint says that the suite has no client certificate, and does not advise http."""
+    ca_file, context = self_signed(tmp_path)
+    context.verify_mode, context.maximum_version = ssl.CERT_REQUIRED, version
+    hint = tls_hint(context, ca_file)
+    assert "no client certificate" in hint
+    assert "http://" not in hint
+
+
+def test_a_certificate_that_has_expired_needs_no_other_authority(tmp_path: Path) -> None:
+    """No CA makes it valid: it is renewed, or not verified."""
+    ca_file, context = self_signed(tmp_path, days=-1)
+    assert tls_hint(context, ca_file) == "renew the certificate, or state verify = false in [tls]"

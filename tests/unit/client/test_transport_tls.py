@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +11,13 @@ import pytest
 
 from conformance.client.transport import RawAnswer, Transport
 from conformance.profile.model import Tls
+from tests.support.tls_servers import self_signed
 from tests.unit.client.test_transport import wire
 
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:
-    """A certificate for 127.0.0.1 that nobody trusts, and a server's context with it."""
-    folder = tmp_path_factory.mktemp("tls")
-    made = subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-            "-days",
-            "2",
-            "-keyout",
-            "key.pem",
-            "-out",
-            "cert.pem",
-            "-subj",
-            "/CN=test",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-        ],
-        cwd=folder,
-        capture_output=True,
-    )
-    if made.returncode:
-        pytest.skip("openssl cannot make a certificate here")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    return folder / "cert.pem", context
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.mark.parametrize(("trust", "status"), [("ca_file", 200), ("unverified", 200), ("nobody", None)])
