@@ -20,6 +20,7 @@ from conformance.core.disk_space import space_hint
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.file_handles import with_remedy
+from conformance.core.interrupts import find_interrupt
 from conformance.core.messages import shorten
 
 _MAX_WORD = 300
@@ -56,7 +57,7 @@ class CommandGroup(click.Group):
         except (click.exceptions.Exit, click.Abort, click.ClickException):
             raise
         except Exception as error:  # noqa: BLE001 - nothing above catches it
-            if _is_interrupt(error):
+            if find_interrupt(error):
                 _print_error("interrupted")
                 ctx.exit(EXIT_INTERRUPTED)
             if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
@@ -64,11 +65,6 @@ class CommandGroup(click.Group):
                 ctx.exit(UsageError.exit_code)
             _print_error(f"the suite erred: {_describe(error)} (CONFORMANCE_TRACEBACK=1 shows where)")
             ctx.exit(ConformanceError.exit_code)
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    """Whether an interrupt has caused it: before Python 3.12 one within the creation of a class is a RuntimeError."""
-    return isinstance(error.__cause__, KeyboardInterrupt)
 
 
 def _exit_code(command: Callable[[], Any]) -> int:

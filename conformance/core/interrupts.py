@@ -106,6 +106,18 @@ def stopping_signals() -> list[signal.Signals]:
     return numbers
 
 
+def find_interrupt(error: BaseException) -> KeyboardInterrupt | None:
+    """The interrupt that has led to an error; None if there was none.
+
+    Before Python 3.12 one within the creation of a class is a RuntimeError. Of two signals at once, the second one is
+    raised where `threading` handles the first: it does not take back the lock that it waited with, and releases it.
+    """
+    chained = error.__cause__ or error.__context__
+    if isinstance(chained, KeyboardInterrupt) or chained is None:
+        return chained
+    return find_interrupt(chained)
+
+
 @contextmanager
 def raise_on_signals() -> Iterator[None]:
     """Each of these signals ends a run with a report. Raises KeyboardInterrupt with the signal's name."""

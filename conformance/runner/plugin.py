@@ -218,6 +218,10 @@ def _as_controller(run_session: Session, checks: list[Instance] | None, session:
         stop_reason = str(error)
         pytest.exit(str(error), returncode=ending.exit_code)
     except Exception as error:
+        if interrupt := interrupts.find_interrupt(error):
+            ending.interrupt()
+            stop_reason = str(interrupt) or "SIGINT"
+            raise interrupt from None
         stop_reason = describe_crash(error)
         raise
     finally:

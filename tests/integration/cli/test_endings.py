@@ -116,6 +116,17 @@ def test_ctrl_c_ends_all_processes_of_a_split_run(desk: Desk) -> None:
     assert not list((desk.place / "out").glob("journal-*"))
 
 
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+def test_two_signals_at_once_are_no_error_of_the_suite(desk: Desk, second: signal.Signals) -> None:
+    """A service manager sends SIGTERM and SIGHUP together: the second one hits what handles the first."""
+    process = begun(desk, "-n", "2")
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(second)
+    code, out, err = ended(process)
+    run = run_json(desk.place / "out")
+    assert (code, run["complete"], run["verdict"]) == (130, False, "incomplete"), out + err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("split", [(), ("-n", "2")], ids=["one process", "two"])
 def test_of_a_killed_run_the_journal_is_left_and_makes_a_report(desk: Desk, split: tuple[str, ...]) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import queue
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -52,6 +55,21 @@ def test_a_second_signal_does_not_wait(number: signal.Signals) -> None:
             signal.raise_signal(signal.SIGTERM)
         with pytest.raises(KeyboardInterrupt), interrupts.accept_signals():
             pass
+
+
+def test_an_error_that_two_signals_at_once_lead_to_is_an_interrupt() -> None:
+    """A queue whose wait is interrupted twice raises RuntimeError: it releases a lock that it has not."""
+
+    def send_both() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            os.kill(os.getpid(), number)
+
+    with interrupts.raise_on_signals():
+        threading.Timer(0.05, send_both).start()
+        with pytest.raises((RuntimeError, KeyboardInterrupt)) as raised:
+            queue.Queue[None]().get(timeout=10)
+    assert isinstance(interrupts.find_interrupt(raised.value), KeyboardInterrupt)
+    assert interrupts.find_interrupt(RuntimeError()) is None
 
 
 def test_while_the_end_is_written_one_signal_ends_nothing(number: signal.Signals) -> None:
