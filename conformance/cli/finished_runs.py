@@ -178,9 +178,10 @@ def _require_kinds(words: tuple[str, ...]) -> None:
 def _run_profiles(paths: tuple[Path, ...], options: RunOptions) -> list[Path]:
     """The run folders; a profile is run first, and what that prints goes to standard error.
 
-    Raises UsageError if a run wrote no folder.
+    Raises UsageError if a run wrote no folder, and KeyboardInterrupt after one that was interrupted.
     """
     from conformance.core.errors import UsageError
+    from conformance.core.exit_codes import EXIT_INTERRUPTED
 
     folders = []
     for path in paths:
@@ -192,7 +193,9 @@ def _run_profiles(paths: tuple[Path, ...], options: RunOptions) -> list[Path]:
 
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         folder = Path("reports") / f"compare-{len(folders) + 1}-{path.stem}-{stamp}"
-        run_command.run(replace(options, profile=path, report_dir=folder), make_console(sys.stderr))
+        code = run_command.run(replace(options, profile=path, report_dir=folder), make_console(sys.stderr))
+        if code == EXIT_INTERRUPTED:  # it has written its report, and ends the command
+            raise KeyboardInterrupt
         if not folder.is_dir():
             raise UsageError("the run wrote no folder", where=str(path))
         folders.append(folder)

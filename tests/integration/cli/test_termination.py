@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.support.commands import TIMEOUT_S, Desk
+from tests.support.commands import TIMEOUT_S, Desk, wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -39,6 +39,11 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     return 128 + signal.SIGINT if is_signal else process.returncode, err.splitlines()[-1]
 
 
+def write_profile(desk: Desk, name: str, url: str) -> None:
+    text = f'name = "{name}"\nbase_url = "{url}"\n[authorization]\nformat = "Bearer {{key}}"\n'
+    (desk.place / f"{name}.toml").write_text(text)
+
+
 @SIGNALS
 @pytest.mark.parametrize("command", ["doctor", "probe", "compare", "run"])
 def test_a_command_that_waits_for_its_target(desk: Desk, command: str, number: signal.Signals) -> None:
@@ -47,8 +52,7 @@ def test_a_command_that_waits_for_its_target(desk: Desk, command: str, number: s
         server.settimeout(TIMEOUT_S)
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         for name in ("a", "b"):
-            text = f'name = "{name}"\nbase_url = "{url}"\n[authorization]\nformat = "Bearer {{key}}"\n'
-            (desk.place / f"{name}.toml").write_text(text)
+            write_profile(desk, name, url)
         words = {
             "doctor": ["--profile", "a.toml"],
             "run": ["--profile", "a.toml"],
@@ -62,6 +66,20 @@ def test_a_command_that_waits_for_its_target(desk: Desk, command: str, number: s
             code, line = ended(process)
     assert code == 130
     assert line.startswith("error: interrupted")
+
+
+@SIGNALS
+def test_a_comparison_whose_first_run_is_interrupted(desk: Desk, number: signal.Signals) -> None:
+    """The run has its report; the second target is sent nothing, and nothing is compared."""
+    for name in ("a", "b"):
+        write_profile(desk, name, desk.service.base_url)
+    process = desk.started(["-m", "conformance", "compare", "a.toml", "b.toml"])
+    journals = lambda: desk.place.glob("reports/compare-1-*/journal.ndjson")
+    wait_until(lambda: any(journal.stat().st_size for journal in journals()), process)
+    process.send_signal(number)
+    assert ended(process) == (130, "error: interrupted")
+    assert [folder.name[:11] for folder in (desk.place / "reports").iterdir()] == ["compare-1-a"]
+    assert list(desk.place.glob("reports/*/report.html"))
 
 
 @SIGNALS
