@@ -12,8 +12,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +33,9 @@ class _State:
     accepting = False
     pending = ""
     hung_up = False
+    has_arrived = False
+    """Whether a signal has arrived while an interrupt was sent again."""
+    report_ignored: Callable[[UnraisableHookArgs], object] = sys.unraisablehook
 
 
 def interrupt_when_terminated() -> None:
@@ -50,22 +53,21 @@ def interrupt_when_terminated() -> None:
 
 def _resend_lost_interrupts() -> None:
     """Sends the signal again where its KeyboardInterrupt is raised in a destructor, whose exceptions Python ignores."""
-    report = sys.unraisablehook
+    if sys.unraisablehook is not _resend:
+        _State.report_ignored, sys.unraisablehook = sys.unraisablehook, _resend
 
-    def resend(failure: UnraisableHookArgs) -> None:
-        if not issubclass(failure.exc_type, KeyboardInterrupt) or sys.is_finalizing():
-            report(failure)
-            return
-        name = str(failure.exc_value)
-        for _ in range(_MAX_RESENDS):
-            try:
-                _send_later(name)
-            except KeyboardInterrupt as interrupt:  # on a busy machine it arrives here, where it would be lost as well
-                name = str(interrupt)
-            else:
+
+def _resend(failure: UnraisableHookArgs) -> None:
+    if not issubclass(failure.exc_type, KeyboardInterrupt) or sys.is_finalizing():
+        _State.report_ignored(failure)
+        return
+    name = str(failure.exc_value)
+    for _ in range(_MAX_RESENDS):
+        _State.has_arrived = False
+        with suppress(KeyboardInterrupt):  # of Python's own handler
+            _send_later(name)
+            if not _State.has_arrived:  # on a busy machine it arrives here already, where Python ignores it as well
                 break
-
-    sys.unraisablehook = resend
 
 
 def _send_later(name: str) -> None:
@@ -77,8 +79,20 @@ def _send_later(name: str) -> None:
     timer.start()
 
 
+def _is_resending(frame: FrameType | None) -> bool:
+    """Whether an interrupt is sent again at the moment: another one that is raised there would be the end of both."""
+    while frame is not None:
+        if frame.f_code is _resend.__code__:
+            _State.has_arrived = True
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _interrupt(_number: int, frame: FrameType | None) -> None:
     """Calls the handler of Ctrl-C: an event loop has one of its own, which lets its tasks end."""
+    if _is_resending(frame):
+        return
     handler = signal.getsignal(signal.SIGINT)
     if callable(handler):
         handler(signal.SIGINT, frame)
@@ -86,7 +100,9 @@ def _interrupt(_number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
 
-def _handle_signal(number: int, _frame: object) -> None:
+def _handle_signal(number: int, frame: FrameType | None) -> None:
+    if _is_resending(frame):
+        return
     name = signal.Signals(number).name
     if number == _HANGUP:
         if _State.hung_up:

@@ -193,6 +193,34 @@ def test_what_arrives_while_it_is_sent_again_is_not_lost(number: signal.Signals)
     assert (done.stdout, done.stderr) == (f"ended by {number.name}\n", "")
 
 
+TWO_IN_A_DESTRUCTOR = """
+import os, signal, time
+from conformance.core import interrupts
+
+class Closed:
+    def __del__(self):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})
+
+interrupts.interrupt_when_terminated()
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+for number in (signal.SIGTERM, signal.SIGINT):
+    os.kill(os.getpid(), number)
+lost = Closed()
+try:
+    del lost
+    time.sleep(5)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_of_two_signals_in_a_destructor_one_is_sent_again() -> None:
+    """The second one is taken where the first is about to be sent again; Python would ignore both."""
+    command = [sys.executable, "-c", TWO_IN_A_DESTRUCTOR]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
 IN_A_CHILD_PROCESS = """
 import signal, sys
 from conformance.core import interrupts
