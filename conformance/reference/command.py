@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Protocol
 
+from conformance.core.errors import ConformanceError
 from conformance.reference.server import ReferenceServer, stop_on_signal, target_name
 from conformance.reference.workers import Workers
 
@@ -30,10 +31,15 @@ def serve(
         server = ReferenceServer(port, control_port, database, variant, fault, host)
     else:
         server = Workers(workers, (port, control_port), database, target_name(variant, fault), host)
-    with stop_on_signal() as stop_event, server:
-        print(announcement(server, as_json), flush=True)
-        while not stop_event.wait(3600):
-            pass
+    with stop_on_signal() as stop_event:
+        try:
+            with server:
+                print(announcement(server, as_json), flush=True)
+                while not stop_event.wait(3600):
+                    pass
+        except ConformanceError:
+            if not stop_event.is_set():  # Ctrl-C in a terminal reaches the workers too, maybe while they start
+                raise
     return 0
 
 

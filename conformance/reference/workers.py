@@ -9,15 +9,18 @@ import multiprocessing
 import multiprocessing.connection
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Event
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.reference.hub import Hub
 from conformance.reference.server import START_TIMEOUT_S, Service, listen, stop_on_signal, urls
+
+_POLL_S: Final = 0.05
 
 
 class Workers:
@@ -48,8 +51,11 @@ class Workers:
             process = context.Process(target=_work, args=(sockets, self._database, self._name, event), daemon=True)
             process.start()
             self._processes.append(process)
-        if not all(event.wait(START_TIMEOUT_S) for event in ready):
-            raise ConformanceError("a worker did not start", where=self.base_url)
+        until = time.monotonic() + START_TIMEOUT_S
+        for process, event in zip(self._processes, ready, strict=True):
+            while not event.wait(_POLL_S):
+                if not process.is_alive() or time.monotonic() > until:
+                    raise ConformanceError("a worker did not start", where=self.base_url)
         for sock in sockets:
             sock.close()
         return self

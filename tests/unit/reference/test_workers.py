@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.support.commands import wait_until
 from tests.support.reference_api import OPERATIONS, Api, client, fresh
 from tests.unit.reference.test_store import process
 
@@ -51,6 +53,17 @@ def test_a_limit_counts_over_both_workers(both: Api) -> None:
     both.http.delete(f"{both.control}/rate-limit")
     assert statuses == [200] * 3 + [429] * 5
     assert both.status("getApiKeyIdentity", caller="limited") == 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+def test_a_service_whose_workers_are_stopped_while_they_start_ends_at_once(tmp_path: Path) -> None:
+    """A signal to the group reaches workers that have no handlers yet; nobody waits for them to start."""
+    command = [sys.executable, "-m", "conformance.reference", "--workers", "2", "--database"]
+    running = subprocess.Popen([*command, f"sqlite:///{tmp_path / 'shop.db'}"], start_new_session=True, text=True)
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+    wait_until(lambda: len(children.read_text().split()) == 3, running)  # and their tracker
+    os.killpg(running.pid, signal.SIGTERM)
+    assert running.wait(15) == 0
 
 
 def test_workers_need_a_database_that_they_can_share() -> None:
