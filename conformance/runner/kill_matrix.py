@@ -134,8 +134,11 @@ def judge_subjects(subjects: Sequence[Subject], jobs: int, depth: str = "") -> I
         with _open_bench() as (service, folder):
             yield from (_judge_subject(subject, service, folder) for subject in subjects)
         return
-    executor = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent)
-    with safe_import_path(), executor as pool:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as shared_folder,
+        safe_import_path(),
+        _pool(jobs, shared_folder) as pool,
+    ):
         # not `map`: it cancels pending futures, on which the pool's own thread fails when its processes have ended
         futures = [pool.submit(_judge_in_process_bench, subject) for subject in subjects]
         try:
@@ -146,8 +149,14 @@ def judge_subjects(subjects: Sequence[Subject], jobs: int, depth: str = "") -> I
             raise
 
 
-def _end_with_parent() -> None:
+def _pool(jobs: int, folder: str) -> ProcessPoolExecutor:
+    """A process of it that is terminated removes none of its temporary files: the parent removes the folder of all."""
+    return ProcessPoolExecutor(jobs, get_context("spawn"), _start_process, (folder,))
+
+
+def _start_process(folder: str) -> None:
     """Ends this process when its parent ends, which a process of the pool does not notice by itself."""
+    tempfile.tempdir = folder
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -44,13 +45,15 @@ def _command(pid: int) -> bytes:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -9)])
-def test_nothing_goes_on_when_the_command_has_ended(number: signal.Signals, code: int) -> None:
-    """Neither a process nor a word more than that it was interrupted, though most of the work had not begun."""
+def test_nothing_goes_on_when_the_command_has_ended(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    """No process, no word more than that it was interrupted, and, unless it was killed, no temporary file."""
     command = [sys.executable, "-m", "conformance", "faults", "--jobs", "2"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     started: set[int] = set()
     until = time.monotonic() + 30
-    while time.monotonic() < until and len(started) < 4:  # two that judge, and a service for each
+    while time.monotonic() < until and not (len(started) >= 4 and any(tmp_path.rglob("journal.ndjson"))):
+        # two that judge, and a service for each
         started |= below(process.pid)
         time.sleep(0.1)
     process.send_signal(number)
@@ -62,7 +65,7 @@ def test_nothing_goes_on_when_the_command_has_ended(number: signal.Signals, code
     assert process.stderr is not None
     with process.stderr as told:
         said = told.read()
-    assert number is signal.SIGKILL or said == "error: interrupted\n"
+    assert number is signal.SIGKILL or (said, list(tmp_path.iterdir())) == ("error: interrupted\n", [])
 
 
 @pytest.mark.slow
