@@ -31,8 +31,10 @@ def read_with_places(path: Path) -> Iterator[tuple[Line, Place]]:
         with open_regular(path) as file:
             offset, invalid_line, blank_count = 0, 0, 0
             for number, text in enumerate(_read_texts(file), 1):
-                if len(text) > LONGEST_LINE or (len(text) >= _CHUNK and not text.startswith(b"{")):
+                if len(text) > LONGEST_LINE:
                     raise JournalError(f"line {number} is too long for a journal", where=str(path))
+                if len(text) >= _CHUNK and not text.startswith(b"{"):
+                    raise _damage(path, number)
                 if invalid_line:  # it was not the last one
                     raise _damage(path, invalid_line)
                 place, offset = Place(path, offset, len(text)), offset + len(text)
@@ -64,4 +66,11 @@ def _read_texts(file: BinaryIO) -> Iterator[bytes]:
     while text := file.readline(_CHUNK):
         if text.startswith(b"{") and not text.endswith(b"\n"):
             text += file.readline(LONGEST_LINE)
+        elif len(text) == _CHUNK and not text.strip(b"\0") and _is_zeros(file.read(LONGEST_LINE)):
+            return  # instead of the last line, which the machine had not written when it went down
         yield text
+
+
+def _is_zeros(rest: bytes) -> bool:
+    """Whether the rest of a file consists of zeros, and is short enough for a line."""
+    return len(rest) < LONGEST_LINE and not rest.strip(b"\0")

@@ -43,6 +43,23 @@ def test_wherever_it_was_cut_off_it_is_read_and_goes_on(whole: Path) -> None:
         assert list(read(whole)) == [*LINES[:full], RESUMED]
 
 
+@pytest.mark.parametrize("count", [1, 4095, 4096, 100_000])
+def test_zeros_at_the_end_stand_for_a_line_that_was_not_written(whole: Path, count: int) -> None:
+    """A file system leaves them where the machine went down before the data of a longer file were on the disk."""
+    raw = whole.read_bytes()
+    whole.write_bytes(raw + bytes(count))
+    assert list(read(whole)) == LINES
+    repair(whole)
+    assert whole.read_bytes() == raw
+
+
+def test_zeros_before_another_line_are_damage(whole: Path) -> None:
+    raw = whole.read_bytes()
+    whole.write_bytes(raw + bytes(5000) + b"\n" + raw)
+    with pytest.raises(JournalError, match="line 4 is not JSON"):
+        list(read(whole))
+
+
 def test_what_is_whole_stays_as_it_is(whole: Path) -> None:
     raw = whole.read_bytes()
     repair(whole)
