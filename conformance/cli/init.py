@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +15,15 @@ from conformance.core.errors import ConformanceError
 from conformance.setup.probe.options import key_source, read_fragment, read_secret, relocate_source
 from conformance.setup.questionnaire.answer_file import answer_file, read_answers, remove_answers, write_answers
 from conformance.setup.questionnaire.questions import QUESTIONS, Question, describe_enabled, open_questions
+
+
+def accept_any_bytes() -> None:
+    """Bytes that are not text, such as half of a character that was deleted, become an answer that is not accepted.
+
+    In most locales Python raises an error instead.
+    """
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")
 
 
 def prompt_output(default: Path, *, force: bool) -> tuple[Path, bool]:

@@ -140,11 +140,12 @@ def _draft_interactively(
     base_url: str, keys: tuple[str, ...], output: Path | None, parameters: dict[str, Any], *, restart: bool
 ) -> None:
     """Asks, drafts, and removes the stored answers."""
-    from conformance.cli.init import answers_of_options, ask_questions, print_stop, prompt_output
+    from conformance.cli.init import accept_any_bytes, answers_of_options, ask_questions, print_stop, prompt_output
     from conformance.core.errors import ConformanceError
     from conformance.setup.questionnaire.answer_file import remove_answers
     from conformance.setup.questionnaire.questions import key_options, stated_facts
 
+    accept_any_bytes()
     if output is None or (output.exists() and not parameters["force"]):
         output, parameters["force"] = prompt_output(output or _DEFAULT_OUTPUT, force=parameters["force"])
     if output == _DEFAULT_OUTPUT:

@@ -8,7 +8,7 @@ import pty
 import select
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from subprocess import Popen
@@ -44,7 +44,7 @@ class Terminal:
             self.press(f"{line}\n")
 
     def press(self, keys: str) -> None:
-        os.write(self.descriptor, keys.encode())
+        os.write(self.descriptor, keys.encode(errors="surrogateescape"))
 
     def stop(self, keys: str = CTRL_C) -> int:
         """Types the keys until the command ends; its exit code. A signal just before a blocking read has no effect."""
@@ -86,12 +86,12 @@ class Terminal:
 
 
 @contextmanager
-def terminal(desk: Desk, *command: object) -> Iterator[Terminal]:
+def terminal(desk: Desk, *command: object, env: Mapping[str, str] | None = None) -> Iterator[Terminal]:
     """`conformance COMMAND` in a terminal that controls it, so that Ctrl-C is a signal."""
     ours, theirs = pty.openpty()
     process = desk.started(
         ["-m", "conformance", *map(str, command)],
-        env={"TERM": "dumb", "NO_COLOR": "1"},
+        env={"TERM": "dumb", "NO_COLOR": "1", **(env or {})},
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

@@ -126,6 +126,15 @@ def test_a_wrong_answer_is_asked_again(desk: Desk) -> None:
     assert set(_kept(desk)) == {"base_url", "key.full", "openapi", "fixtures", "read_only"}
 
 
+def test_an_answer_that_is_not_text_is_asked_again(desk: Desk) -> None:
+    """A byte that is not UTF-8, in a locale whose input is: as if half of a character had been deleted."""
+    with terminal(desk, "init", "-o", "mine.toml", env={"PYTHONIOENCODING": "utf-8:strict"}) as screen:
+        screen.answer("base URL", "http://shop\udcc3", desk.service.base_url)
+        screen.wait_for("with every scope")
+        assert screen.stop() == 130
+    assert screen.screen.count("not accepted: not a line of printable text") == 1
+
+
 def test_an_existing_file_is_overwritten_with_consent_only(desk: Desk) -> None:
     """Otherwise another name is asked for."""
     (desk.place / "mine.toml").write_text("mine")
