@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from itertools import zip_longest
+from typing import Final
 
 import pytest
 
 from conformance.engine.session import Session
 from conformance.runner.items import CheckItem, session_key
+
+INTERRUPTED_WORKER: Final = "keyboard-interrupt"
+"""How pytest-xdist describes the end of a worker that was interrupted."""
 
 
 class FirstFailure:
@@ -33,6 +37,11 @@ class FirstFailure:
             if session.shouldstop:
                 raise session.Interrupted(session.shouldstop)
         return True
+
+
+def is_failure_of_a_worker(stop: KeyboardInterrupt) -> bool:
+    """Whether a worker has stopped at its first failure: pytest-xdist raises an interrupt of its own for that."""
+    return type(stop) is not KeyboardInterrupt and not str(stop).endswith(INTERRUPTED_WORKER)
 
 
 def _failed_check_id(planned: CheckItem, run_session: Session) -> str:

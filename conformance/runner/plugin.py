@@ -32,7 +32,7 @@ from conformance.journal.outbox import Outbox
 from conformance.judge.verdict import names_result
 from conformance.reports.shaping.text import visible_name
 from conformance.runner.distributed.worker import LINES
-from conformance.runner.fail_fast import FirstFailure
+from conformance.runner.fail_fast import FirstFailure, is_failure_of_a_worker
 from conformance.runner.items import (
     EXIT_BROKEN,
     CheckFile,
@@ -207,7 +207,8 @@ def _as_controller(run_session: Session, checks: list[Instance] | None, session:
         stop_reason = str(stop)
         raise
     except KeyboardInterrupt as signal:
-        ending.interrupt()
+        if not is_failure_of_a_worker(signal):
+            ending.interrupt()
         stop_reason = str(signal) or "SIGINT"
         raise
     except pytest.exit.Exception as exit_request:

@@ -22,6 +22,7 @@ from conformance.core.errors import UsageError
 from conformance.engine.session import Session
 from conformance.profile.shares import check_shareable
 from conformance.runner.distributed.controller import Gateways
+from conformance.runner.fail_fast import INTERRUPTED_WORKER
 from conformance.runner.items import session_key
 from conformance.runner.options import WORKER_INPUT, worker_input
 from conformance.runner.priority import select_for_depth
@@ -29,8 +30,6 @@ from conformance.runner.sharding import describe_selection, split_checks
 
 SECRETS = "conformance_secrets"
 """The key of the secrets that a worker knows, in its output to the controller, which is sent through a pipe."""
-_INTERRUPTED = "keyboard-interrupt"
-"""The error that pytest-xdist reports for a worker ended by Ctrl-C."""
 _WORKER_GRACE_S: Final = 20.0
 """Seconds after the deadline in which a worker ends by itself; then it is killed: a stopped one would hold the run."""
 
@@ -197,7 +196,7 @@ class WorkerShares:
         worker_output = getattr(node, "workeroutput", None) or {}
         self._session.secrets.add_ephemeral_secrets("worker", worker_output.pop(SECRETS, ()))
         self._gateways.store_lines(node.gateway.id, worker_output)
-        if error and error != _INTERRUPTED:
+        if error and error != INTERRUPTED_WORKER:
             from conformance.runner.items import ending_key
 
             self.crash = f"worker {node.gateway.id} ended: {' '.join(str(error).split())}"

@@ -61,6 +61,16 @@ def test_an_invariant_that_is_violated_ends_it_too(desk: Desk) -> None:
     assert run["counts"]["untested"] > run["counts"]["passed"]
 
 
+@pytest.mark.parametrize("split", [("-n", "2"), ("--tx", "2*popen")], ids=" ".join)
+def test_a_failure_of_a_worker_is_a_verdict(desk: Desk, split: tuple[str, ...]) -> None:
+    """The run is cut short by the failure, and by nobody who interrupts it: exit code 1, as in one process."""
+    options = ("--fail-fast", "-k", "AUTH-1 or STA-2", "--report-dir", "out")
+    done = desk.conformance("run", *desk.target("F031"), *options, *split)
+    run = run_json(desk.place / "out")
+    assert (done.code, run["verdict"], run["complete"]) == (1, "nonconformant", False), done.text
+    assert run["interrupted"] == "stopping after 1 failures"
+
+
 @pytest.mark.slow
 def test_a_fail_fast_run_without_a_failure_is_a_run_like_any_other(desk: Desk) -> None:
     """The same checks with the same outcomes, the exclusive ones among them, and tests of others beside them."""
