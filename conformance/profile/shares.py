@@ -26,9 +26,10 @@ def share_of(profile: Profile, index: int, workers: int) -> Profile:
     """The profile for one worker of several: together they respect the limits, and use no static fixture twice."""
     if workers == 1:
         return profile
+    least, rest = divmod(profile.limits.max_requests, workers)
     limits = replace(
         profile.limits,
-        max_requests=max(1, profile.limits.max_requests // workers),
+        max_requests=least + (index < rest),
         rate=profile.limits.rate / workers if profile.limits.rate else None,
     )
     return _with_places(replace(profile, limits=limits), lambda fixture: fixture.places[index::workers])
