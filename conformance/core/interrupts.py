@@ -8,6 +8,7 @@ nothing waits. What is raised in a destructor, which Python ignores, is sent onc
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -44,11 +45,18 @@ def interrupt_when_terminated() -> None:
     Those that are ignored, as under nohup, stay so.
     """
     if threading.current_thread() is threading.main_thread():
+        atexit.register(_ignore_signals)
         _resend_lost_interrupts()
         for number in stopping_signals():
             if signal.getsignal(number) is signal.SIG_DFL:  # SIGINT, too, in a `core.child_process`
                 handler = signal.default_int_handler if number == signal.SIGINT else _interrupt
                 signal.signal(number, handler)
+
+
+def _ignore_signals() -> None:
+    """The exit code is known. From here on Python handles no signal any more: it would end the process with its own."""
+    for number in stopping_signals():
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _resend_lost_interrupts() -> None:

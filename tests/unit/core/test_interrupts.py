@@ -221,6 +221,27 @@ def test_of_two_signals_in_a_destructor_one_is_sent_again() -> None:
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
+AFTER_THE_END = """
+import os, signal, sys
+from conformance.core import interrupts
+
+class Late:
+    def __del__(self, kill=os.kill, process=os.getpid(), number=signal.Signals[sys.argv[1]]):
+        kill(process, number)
+
+interrupts.interrupt_when_terminated()
+late = Late()
+sys.exit(3)
+"""
+
+
+def test_a_signal_after_the_end_changes_no_exit_code(number: signal.Signals) -> None:
+    """Python removes its handlers before it deletes all objects, which takes a tenth of a second after a run."""
+    command = [sys.executable, "-c", AFTER_THE_END, number.name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+
+
 IN_A_CHILD_PROCESS = """
 import signal, sys
 from conformance.core import interrupts
