@@ -57,8 +57,9 @@ class ProgressLine:
         checks = f"{len(session.items):,} check{'s' * (len(session.items) != 1)}, " if session.items else ""
         target = f"target {self._session.profile.base_url}, profile {self._session.profile.name}: "
         self._print(f"{target}{checks}at most {self._session.concurrency} concurrent requests")
-        self._thread = threading.Thread(target=self._print_progress, daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._print_progress, daemon=True)
+        thread.start()
+        self._thread = thread  # not before: one whose start a signal has interrupted cannot be joined
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call":

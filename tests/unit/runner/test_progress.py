@@ -1,12 +1,18 @@
-"""The line of a check that ended."""
+"""The line of a check that ended, and the thread that prints how far a run is."""
 
 from __future__ import annotations
 
+import io
+import threading
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
+from rich.console import Console
 
 from conformance.core.outcomes import Outcome
 from conformance.runner.items import describe_report
-from conformance.runner.progress import outcome_line
+from conformance.runner.progress import ProgressLine, outcome_line
 from tests.support.runs import result
 
 
@@ -33,3 +39,19 @@ def test_a_line_is_one_line_of_bounded_length_without_control_sequences() -> Non
     assert "\x1b" not in line and "##[" not in line
     assert len(line) < 500
     line.encode("utf-8", "strict")
+
+
+def test_progress_whose_start_is_interrupted_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal may be raised while the thread starts; such a thread cannot be joined."""
+
+    def start(thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    profile = SimpleNamespace(base_url="http://shop.example", name="p")
+    session: Any = SimpleNamespace(profile=profile, concurrency=1, secrets=SimpleNamespace(clean=str))
+    pytest_session: Any = SimpleNamespace(config=SimpleNamespace(getoption=lambda *_: "no"), items=[object()])
+    progress = ProgressLine(Console(file=io.StringIO()), session, quiet=False)
+    with pytest.raises(KeyboardInterrupt):
+        progress.pytest_runtestloop(pytest_session)
+    progress.close()
