@@ -31,14 +31,13 @@ def serve(
         server = ReferenceServer(port, control_port, database, variant, fault, host)
     else:
         server = Workers(workers, (port, control_port), database, target_name(variant, fault), host)
-    with stop_on_signal() as stop_event:
+    with stop_on_signal() as stop:
         try:
             with server:
                 print(announcement(server, as_json), flush=True)
-                while not stop_event.wait(3600):
-                    pass
+                stop.wait()
         except ConformanceError:
-            if not stop_event.is_set():  # Ctrl-C in a terminal reaches the workers too, maybe while they start
+            if not stop.is_requested:  # Ctrl-C in a terminal reaches the workers too, maybe while they start
                 raise
     return 0
 

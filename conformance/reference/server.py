@@ -6,10 +6,11 @@ import asyncio
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -22,6 +23,7 @@ from conformance.reference.control import control_app
 from conformance.reference.hub import Hub
 
 START_TIMEOUT_S = 20
+_POLL_S: Final = 0.05
 
 
 class JsonProtocol(HttpToolsProtocol):
@@ -192,17 +194,31 @@ def _run(servers: Sequence[_Server], sockets: Sequence[socket.socket]) -> None:
     asyncio.run(all_of_them())
 
 
+class Stop:
+    """Whether this process is to end. A signal handler requests it without a lock, which its own thread may hold."""
+
+    def __init__(self) -> None:
+        self.is_requested = False
+
+    def request(self) -> None:
+        self.is_requested = True
+
+    def wait(self) -> None:
+        while not self.is_requested:
+            time.sleep(_POLL_S)
+
+
 @contextmanager
-def stop_on_signal() -> Iterator[threading.Event]:
-    """An event that SIGINT and SIGTERM set; their previous handlers are restored at the end."""
-    stop_event = threading.Event()
+def stop_on_signal() -> Iterator[Stop]:
+    """SIGINT and SIGTERM request the stop; their previous handlers are restored at the end."""
+    stop = Stop()
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        stop_event.set()
+        stop.request()
 
     previous_handlers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stop_event
+        yield stop
     finally:
         for number, handler in previous_handlers.items():
             signal.signal(number, handler)

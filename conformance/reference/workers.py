@@ -18,7 +18,7 @@ from typing import Final, Self
 
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.reference.hub import Hub
-from conformance.reference.server import START_TIMEOUT_S, Service, listen, stop_on_signal, urls
+from conformance.reference.server import START_TIMEOUT_S, Service, Stop, listen, stop_on_signal, urls
 
 _POLL_S: Final = 0.05
 
@@ -68,18 +68,17 @@ class Workers:
 
 
 def _work(sockets: Sequence[socket.socket], database: str, name: str, ready: Event) -> None:
-    with stop_on_signal() as stop_event:
+    with stop_on_signal() as stop:
         service = Service(Hub(database, name, is_shared=True), sockets)
-        threading.Thread(target=_end_with_parent, args=(stop_event,), daemon=True).start()
+        threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
         if service.start():
             ready.set()
-            while not stop_event.wait(3600):
-                pass
+            stop.wait()
         service.stop()
 
 
-def _end_with_parent(stop_event: threading.Event) -> None:
+def _end_with_parent(stop: Stop) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])
-        stop_event.set()
+        stop.request()

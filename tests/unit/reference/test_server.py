@@ -6,6 +6,8 @@ import ast
 import hashlib
 import hmac
 import json
+import subprocess
+import sys
 import threading
 import time
 import tomllib
@@ -243,3 +245,25 @@ def test_a_server_can_be_started_and_stopped_again_and_again() -> None:
             assert api.status("createInstallationWebhook") == 201
             assert "data" not in api.send("getApiKeyIdentity").json()
         server.stop()
+
+
+SIGNALS_AT_ONCE = """
+import os, signal, threading
+from conformance.reference.server import stop_on_signal
+
+def send():
+    for number in (signal.SIGTERM, signal.SIGINT):
+        os.kill(os.getpid(), number)
+
+for _ in range(40):
+    with stop_on_signal() as stop:
+        sender = threading.Timer(0.01, send)
+        sender.start()
+        stop.wait()
+        sender.join()
+"""
+
+
+def test_two_signals_at_once_stop_the_service() -> None:
+    """The second handler interrupts the first, so that neither takes a lock: the process would wait for itself."""
+    subprocess.run([sys.executable, "-c", SIGNALS_AT_ONCE], timeout=30, check=True)
