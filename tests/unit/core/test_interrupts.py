@@ -67,7 +67,7 @@ def test_an_error_that_two_signals_at_once_lead_to_is_an_interrupt() -> None:
     with interrupts.raise_on_signals():
         threading.Timer(0.05, send_both).start()
         with pytest.raises((RuntimeError, KeyboardInterrupt)) as raised:
-            queue.Queue[None]().get(timeout=10)
+            queue.Queue[None]().get(timeout=1)
     assert isinstance(interrupts.find_interrupt(raised.value), KeyboardInterrupt)
     assert interrupts.find_interrupt(RuntimeError()) is None
 
