@@ -194,9 +194,9 @@ async def _other_call(case: Case, like: Request) -> Request:
 @check("IDEM-13", on=_CREATE, rests_on=PLAIN_REPLAY)
 async def case_tells_keys_apart_as_stated(case: Case) -> None:
     """Another payload under a key in the other case: another call where case matters, otherwise 409."""
-    idempotency = _idempotency(case, "case", "whether case tells keys apart is needed")
-    key, swapped = _pair_of_cases(idempotency)
+    key, swapped = _pair_of_cases(_idempotency(case, "format", "the key's format is needed"))
     case.require_case(key, "no two keys of the stated format differ in case only")
+    idempotency = _idempotency(case, "case", "whether case tells keys apart is needed")
     first = await case.control((await case.arrange()).with_key(key))
     request = await _other_call(case, first.request)
     second = await case.send(request.with_key(swapped), "the key in the other case")
@@ -228,6 +228,8 @@ def _swap_case(idempotency: Idempotency, key: str) -> str:
 @check("IDEM-13", on=("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser"), rests_on=PLAIN_REPLAY)
 async def a_key_in_the_other_case_repeats_the_call(case: Case) -> None:
     """Where case does not tell keys apart, a public operation too repeats a call under its key in the other case."""
+    are_there_two = any(_pair_of_cases(_idempotency(case, "format", "the key's format is needed")))
+    case.require_case(are_there_two, "no two keys of the stated format differ in case only")
     idempotency = _idempotency(case, "case", "whether case tells keys apart is needed")
     case.require_case(idempotency.case == "insensitive", "case tells keys apart, which createInstallationWebhook shows")
 

@@ -35,7 +35,10 @@ _LONGEST: Final = 64
 """Maximum number of repetitions of a class of characters, unless the pattern requires more."""
 _UNIQUE_BITS: Final = 96
 """The random bits that a repeated class has at least, where the pattern leaves room: then no key comes twice."""
-Length = Literal["usual", "shortest", "longest"]
+_USUAL: Final = 36
+"""Repetitions of a class in ordinary keys, as many as a UUID has characters: what a target thinks of other lengths is
+found by the checks of lengths, and not by each call that happens to have such a key."""
+Length = Literal["usual", "any", "shortest", "longest"]
 
 
 def sample(pattern: str, source: random.Random, length: Length = "usual") -> str:
@@ -45,7 +48,7 @@ def sample(pattern: str, source: random.Random, length: Length = "usual") -> str
 
 def covering_samples(pattern: str, source: random.Random, most: int) -> list[str]:
     """At most `most` texts that together hold every character, visible in ASCII, of the classes of the pattern."""
-    sampler, texts = _CoveringSampler(source, "usual"), list[str]()
+    sampler, texts = _CoveringSampler(source, "any"), list[str]()
     while len(texts) < most:
         before = len(sampler.covered)
         text = sampler.text(_parse(pattern))
@@ -92,7 +95,7 @@ class _Sampler:
         return ""
 
     def _branch(self, branches: Any) -> str:
-        if self._length == "usual":
+        if self._length in ("usual", "any"):
             return self.text(self._source.choice(branches))
         return sorted((self.text(branch) for branch in branches), key=len)[0 if self._length == "shortest" else -1]
 
@@ -103,7 +106,8 @@ class _Sampler:
         if classes is None or len(classes[0]) < 2:
             return max(low, min(high, _GROUP_REPETITIONS))
         unique = math.ceil(_UNIQUE_BITS / math.log2(len(classes[0])))
-        return self._source.randint(max(low, min(high, unique)), max(low, min(high, max(_LONGEST, unique))))
+        least, most = (max(low, min(high, length)) for length in (unique, max(_LONGEST, unique)))
+        return self._source.randint(least, most) if self._length == "any" else max(least, min(most, _USUAL))
 
     def _pick(self, classes: tuple[Sequence[str], Sequence[str]]) -> str:
         return self._source.choice(classes[0])

@@ -7,7 +7,7 @@ import re
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import msgspec
@@ -18,6 +18,9 @@ from conformance.client.dpop import Proof
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.profile.behavior import Idempotency
+
+if TYPE_CHECKING:
+    from conformance.client.pattern import Length
 
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _KEY_ATTEMPTS: Final = 50
@@ -213,11 +216,14 @@ def _percent_encode(value: str) -> str:
     return quote(value, safe="", errors="surrogatepass")
 
 
-def new_key(idempotency: Idempotency | None) -> str:
-    """A new idempotency key in the profile's format. Several are generated, since a sample may miss a look-ahead."""
+def new_key(idempotency: Idempotency | None, length: Length = "usual") -> str:
+    """A new idempotency key in the profile's format. Several are generated, since a sample may miss a look-ahead.
+
+    `length`: of a format that is a pattern.
+    """
     if idempotency is None or idempotency.format != "pattern":
         return str(uuid.uuid4())
-    candidates = (random_match(idempotency.pattern) for _ in range(_KEY_ATTEMPTS))
+    candidates = (random_match(idempotency.pattern, length) for _ in range(_KEY_ATTEMPTS))
     return next((key for key in candidates if is_well_formed(idempotency, key)), random_match(idempotency.pattern))
 
 
@@ -246,11 +252,11 @@ def malformed_key(idempotency: Idempotency) -> str:
     return next((key for key in candidates if key and not is_well_formed(idempotency, key)), "")
 
 
-def random_match(pattern: str) -> str:
+def random_match(pattern: str, length: Length = "usual") -> str:
     """A random text that a regular expression matches."""
     from conformance.client.pattern import sample
 
-    return sample(pattern, secrets.SystemRandom())
+    return sample(pattern, secrets.SystemRandom(), length)
 
 
 def repeatable(request: Request) -> bool:

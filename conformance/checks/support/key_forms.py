@@ -20,4 +20,4 @@ def forms_of_keys(profile: Profile) -> Mapping[str, MakeKey | None]:
         return {"version-4": lambda: str(uuid.uuid4()), "version-1": lambda: str(uuid.uuid1())}
     if idempotency.format == "any":
         return {"short": lambda: uuid.uuid4().hex[:10], "long": lambda: uuid.uuid4().hex * 2}
-    return {f"sample-{number}": lambda: new_key(idempotency) for number in range(1, 4)}
+    return {f"sample-{number}": lambda: new_key(idempotency, "any") for number in range(1, 4)}

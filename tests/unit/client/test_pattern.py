@@ -69,11 +69,20 @@ def test_ordinary_samples_have_no_separator_of_a_header(pattern: str) -> None:
     assert set("".join(texts)) & set("-_.:/+")
 
 
-def test_ordinary_samples_have_every_length_that_is_long_enough_to_be_unique() -> None:
-    lengths = {len(sample("[a-z0-9_-]{8,64}", random.Random(seed))) for seed in range(500)}
+def test_samples_of_any_length_have_every_one_that_is_long_enough_to_be_unique() -> None:
+    lengths = {len(sample("[a-z0-9_-]{8,64}", random.Random(seed), "any")) for seed in range(500)}
     assert min(lengths) in (19, 20)
     assert max(lengths) == 64
-    assert {len(sample("[a-z]{4,9}", random.Random(seed))) for seed in range(50)} == {9}
+    assert {len(sample("[a-z]{4,9}", random.Random(seed), "any")) for seed in range(50)} == {9}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "length"),
+    [("[a-z0-9_-]{8,64}", 36), ("[a-z]{4,9}", 9), ("[0-9]{40,}", 40), ("[01]+", 96), ("k_[a-f0-9]{8,32}", 34)],
+)
+def test_ordinary_samples_have_one_length(pattern: str, length: int) -> None:
+    """A target that refuses some lengths fails the checks of lengths, and not each call that meets one of them."""
+    assert {len(sample(pattern, random.Random(seed))) for seed in range(50)} == {length}
 
 
 @pytest.mark.parametrize(
