@@ -256,7 +256,8 @@ def _gaps(run: Run, *, verbose: bool) -> Iterator[Line]:
         parts.append(f"{plural(len(unproven), 'operation')} never answered 200 ({_names(unproven)})")
     parts += [f"{run.counts[name]:,} {name}" for name in OPEN_OUTCOMES if run.counts.get(name)]
     if run.missing:
-        parts.append(f"{plural(len(run.missing), 'fact')} missing in the profile")
+        facts = _names(tuple(fact.key for fact in run.missing))
+        parts.append(f"{plural(len(run.missing), 'fact')} missing in the profile ({facts})")
     if run.counts.get(Outcome.INAPPLICABLE):
         parts.append(f"{run.counts[Outcome.INAPPLICABLE]:,} inapplicable")
     if exclusions := run.scope.exclusions:

@@ -154,3 +154,11 @@ def test_nothing_is_red_where_nothing_failed() -> None:
         assert "\x1b[1;3" in text
         assert "\x1b[31m" not in text
         assert "\x1b[1;31m" not in text
+
+
+def test_the_facts_that_a_profile_lacks_are_named() -> None:
+    """Also where the verdict does not depend on them; of many, the first ones."""
+    facts = [f"oauth.fact_{number}" for number in range(9)]
+    run = run_of([result("OA-1", IDENTITY, Outcome.UNSTATED, case=fact, fact=fact) for fact in facts])
+    assert "9 facts missing in the profile (oauth.fact_0, " in summary_lines(run)[-1]
+    assert " more)" in summary_lines(run)[-1]
