@@ -15,6 +15,20 @@ from conformance.reference.policy import (
 from conformance.reference.registry import fault
 
 
+def _note_removals(policy: Policy, carts: set[str]) -> Policy:
+    """Adds each cart to `carts` whose promotion is removed."""
+
+    def wrap(inner: Handler) -> Handler:
+        def remove(call: Call, db: Connection) -> Answer:
+            answer = inner(call, db)
+            carts.add(call.resource)
+            return answer
+
+        return remove
+
+    return with_handler(policy, "removePublicCartPromotion", wrap)
+
+
 @fault(
     "F670",
     requirement="CONF-4",
@@ -25,20 +39,12 @@ from conformance.reference.registry import fault
 def no_checkout_after_removal(policy: Policy) -> Policy:
     removed: set[str] = set()
 
-    def wrap(inner: Handler) -> Handler:
-        def remove(call: Call, db: Connection) -> Answer:
-            answer = inner(call, db)
-            removed.add(call.resource)
-            return answer
-
-        return remove
-
     def guard(call: Call, kind: str, state: str) -> None:
         policy.guard(call, kind, state)
         if call.operation == "checkoutPublicCart" and call.resource in removed:
             raise Refusal("state_conflict", "The cart has changed since its quote.")
 
-    return evolve(with_handler(policy, "removePublicCartPromotion", wrap), guard=guard)
+    return evolve(_note_removals(policy, removed), guard=guard)
 
 
 @fault(
@@ -51,20 +57,12 @@ def no_checkout_after_removal(policy: Policy) -> Policy:
 def quote_of_a_revoked_cart(policy: Policy) -> Policy:
     outdated: set[str] = set()
 
-    def wrap(inner: Handler) -> Handler:
-        def remove(call: Call, db: Connection) -> Answer:
-            answer = inner(call, db)
-            outdated.add(call.resource)
-            return answer
-
-        return remove
-
     def guard(call: Call, kind: str, state: str) -> None:
         is_quoted_anyway = (call.operation, state) == ("quotePublicCart", "revoked") and call.resource in outdated
         if not is_quoted_anyway:
             policy.guard(call, kind, state)
 
-    return evolve(with_handler(policy, "removePublicCartPromotion", wrap), guard=guard)
+    return evolve(_note_removals(policy, outdated), guard=guard)
 
 
 @fault(
