@@ -243,9 +243,9 @@ def _operation_of_state(profile: Profile, transition: Transition) -> str:
     """For a transition that keeps the state: an operation that this state allows and another one refuses, if any."""
     kind = transition.fixture.partition(".")[0]
     states, place = States(profile.transitions), Place(transition.leads_to)
-    if transition.leads_to != transition.fixture:
+    if states.normalize(Place(transition.fixture, transition.after)) != place:
         return ""
-    others = {t.fixture for t in profile.transitions if t.fixture.partition(".")[0] == kind} - {transition.fixture}
+    others = {t.fixture for t in profile.transitions if t.fixture.partition(".")[0] == kind} - {transition.leads_to}
     names = sorted({t.operation for t in profile.transitions if t.fixture.partition(".")[0] == kind})
     refused = (n for n in names if any(states.expected_outcome(Place(o), n) == CONFLICT for o in others))
     return next((n for n in refused if n != transition.operation and states.expected_outcome(place, n) == ALLOWED), "")

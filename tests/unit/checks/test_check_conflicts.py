@@ -42,6 +42,8 @@ def test_a_state_that_stays_is_shown_by_what_another_state_refuses() -> None:
     again = Transition(QUOTE.id, "cart.quoted", leads_to="cart.quoted")
     refused = Transition("checkoutPublicCart", "cart.open")
     assert _operation_of_state(_profile(again, refused), again) == "checkoutPublicCart"
+    later = Transition(QUOTE.id, "cart.open", after=(QUOTE.id,), leads_to="cart.quoted")
+    assert _operation_of_state(_profile(later, refused), later) == "checkoutPublicCart"
     assert _operation_of_state(_profile(again), again) == ""  # no state refuses it
     assert _operation_of_state(_profile(again, refused), STATED[2]) == ""  # its state changes
 
