@@ -242,11 +242,10 @@ async def the_named_scope_suffices_for_what_another_key_created(case: Case) -> N
         message = f"the key {least!r} was answered 403 for an endpoint that {maker!r} has created"
         raise case.violation(message, updated, answer, expected="not 403")
     if (answer := await poll_copies(case, answer)).status == 404:
-        own = await case.send(updated.request.with_fresh_key(), f"the key {maker!r} once more")
-        if own.status == 404:
-            raise Inconclusive(
-                f"the key {maker!r} does not find the endpoint any more, either", answer, own, cause="WH-1"
-            )
+        repeat = await case.send(updated.request.with_fresh_key(), f"the key {maker!r} once more")
+        if repeat.status == 404:
+            message = f"the key {maker!r} does not find the endpoint any more, either"
+            raise Inconclusive(message, answer, repeat, cause="WH-1")
         message = f"the key {least!r} does not find an endpoint that {maker!r} has created for the installation"
         case.warn(message, updated, answer, expected="200")
 

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from conformance.checks import check_answers, check_conflicts, check_hosted, check_rate_limit
 from conformance.checks.check_hosted import both_hosted_operations_answer_one_projection as one_projection
 from conformance.checks.check_not_found import an_id_with_more_behind_it_is_answered_404
-from conformance.checks.check_scopes import the_named_scope_suffices_for_what_another_key_created
 from conformance.checks.check_webhooks import (
     a_created_endpoint_can_be_updated,
     an_update_that_changes_nothing_finds_its_endpoint,
@@ -36,7 +35,7 @@ from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import RateLimit, Transition, Webhooks
 from conformance.profile.model import Credential, Schemas, SecretSource
 from conformance.profile.resources import Fixture, OperationFacts
-from tests.support.check_runs import CONTRACT, KEY
+from tests.support.check_runs import CONTRACT
 
 OPERATIONS = CONTRACT.operations
 CONSUME, CANCEL = (OPERATIONS[name] for name in check_hosted._HOSTED)
@@ -149,36 +148,6 @@ def test_the_second_update_may_meet_an_older_copy(judged: Any, answer: Any, lag:
         return bytes(answer(200 if good else 404, _body(good)))
 
     result, _ = judged(script, an_update_that_changes_nothing_finds_its_endpoint, UPDATE, **ENDPOINTS)
-    assert result.outcome is outcome, result
-
-
-@pytest.mark.parametrize(
-    ("finds", "outcome"),
-    [
-        (lambda own, looks: True, Outcome.PASSED),
-        (lambda own, looks: own, Outcome.WARNED),
-        (lambda own, looks: looks == 1, Outcome.INCONCLUSIVE),
-    ],
-    ids=["all keys find it", "its own key finds it", "it ends by itself"],
-)
-def test_an_endpoint_that_no_key_finds_any_more_says_nothing_of_another_key(
-    judged: Any, answer: Any, finds: Any, outcome: Outcome
-) -> None:
-    """That it has ended is the question of WH-1."""
-    looks = 0
-
-    def script(arrived: Any) -> bytes:
-        nonlocal looks
-        if arrived.method == "POST":
-            return bytes(answer(200, {"data": {"id": "wh-new"}}))
-        looks += arrived.target.endswith("wh-new")
-        good = not arrived.target.endswith("wh-new") or finds(KEY in "".join(arrived.all("authorization")), looks)
-        return bytes(answer(200 if good else 404, _body(good)))
-
-    keys = {name: Credential(name, SecretSource(env="X"), frozenset({CREATE.scope})) for name in ("full", "narrow")}
-    facts = {**ENDPOINTS, "credentials": keys}
-    check = the_named_scope_suffices_for_what_another_key_created
-    result, _ = judged(script, check, UPDATE, keys={"narrow": "another-key-0123"}, **facts)
     assert result.outcome is outcome, result
 
 
