@@ -1,4 +1,4 @@
-"""A connection that is used again: what was refused on it has been read to its end (STA-1)."""
+"""A connection that is used again: what was refused on it has been read to its end (STA-2)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Refused = tuple[Request, int]
 """A call and the status of its refusal; 0 where it is not known."""
 
 
-@check("STA-1", on="getPublicRuntimeConfig", chain=True)
+@check("STA-2", on="getPublicRuntimeConfig", chain=True)
 async def a_refused_content_is_not_read_as_the_next_request(case: Case) -> None:
     """A good read is answered 200 on the connection of refused calls, whose content the server has read by then.
 

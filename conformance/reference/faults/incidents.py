@@ -256,7 +256,7 @@ _SAME_PEER_S = 0.9
 
 @fault(
     "X205",
-    requirement="STA-1",
+    requirement="STA-2",
     title="the content of a call without a valid key is read as the next request of its connection",
     source="RFC 9112, section 9.3: a server answers before it has read a request, and keeps the connection",
 )
