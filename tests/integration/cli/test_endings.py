@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import resource
@@ -181,9 +182,10 @@ def children_of(parent: int, word: str, url: str) -> list[int]:
 def listening_ports(pid: int) -> set[str]:
     inodes = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
-        target = str(link.readlink())
-        if target.startswith("socket:"):
-            inodes.add(target[8:-1])
+        with contextlib.suppress(FileNotFoundError):  # a connection that was closed meanwhile
+            target = str(link.readlink())
+            if target.startswith("socket:"):
+                inodes.add(target[8:-1])
     rows = [row.split() for row in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
     return {row[1].split(":")[1] for row in rows if row[9] in inodes}
 
