@@ -48,7 +48,10 @@ def _refused_calls(case: Case) -> list[_Refused]:
             continue
         path = dict.fromkeys(operation.path_parameters, _UNKNOWN)
         call = Request(operation=operation, path=path).with_raw_body(_CONTENT)
-        (known if operation.auth == "api_key" else others).append((call, 401 if operation.auth == "api_key" else 0))
+        if operation.auth == "api_key":
+            known.append((call, 401))
+        else:
+            others.append((call, 0))
     narrow = [(call, name) for call, _ in known for name in credentials_without_scope(case.profile, call.operation)]
     known += [(case.as_credential(call, name), 403) for call, name in narrow[-1:]]
     pairs = [call for pair in zip(others, known, strict=False) for call in pair]
@@ -73,7 +76,7 @@ async def _are_read_in_turn(case: Case, calls: Sequence[_Refused], read: Request
     statuses = [status for _, status in calls]
     if not all(status or following for status, following in pairwise([*statuses, 200])):
         return False
-    with case.runtime.sender.transport.one_connection() as connection:
+    with case.runtime.sender.transport.pool.one_connection() as connection:
         for call, status in calls:
             answer = await case.send(call, ON_USED_CONNECTION)
             if not connection.lasted or answer.status != (status or answer.status):
@@ -108,7 +111,7 @@ async def _read_after_one(case: Case, call: Request, read: Request) -> Answer | 
 
 
 async def _read_after(case: Case, call: Request, read: Request) -> Answer | None:
-    with case.runtime.sender.transport.one_connection() as connection:
+    with case.runtime.sender.transport.pool.one_connection() as connection:
         await case.send(call, ON_USED_CONNECTION)
         answer = await case.send(read, ON_USED_CONNECTION)
     return answer if connection.lasted or answer.follows_loss else None

@@ -13,7 +13,7 @@ from msgspec import structs
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
-from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.signals import Inapplicable, Inconclusive
 from conformance.checks.support.uuid_versions import level_of_version
 from conformance.client.pattern import covering_samples, sample, widths
 from conformance.client.request import Request, is_read_as_uuid, is_well_formed, malformed_key, new_key
@@ -194,8 +194,7 @@ async def _other_call(case: Case, like: Request) -> Request:
 @check("IDEM-13", on=_CREATE, rests_on=PLAIN_REPLAY)
 async def case_tells_keys_apart_as_stated(case: Case) -> None:
     """Another payload under a key in the other case: another call where case matters, otherwise 409."""
-    key, swapped = _pair_of_cases(_idempotency(case, "format", "the key's format is needed"))
-    case.require_case(key, "no two keys of the stated format differ in case only")
+    key, swapped = _pair_of_cases(case)
     idempotency = _idempotency(case, "case", "whether case tells keys apart is needed")
     first = await case.control((await case.arrange()).with_key(key))
     request = await _other_call(case, first.request)
@@ -211,14 +210,15 @@ async def case_tells_keys_apart_as_stated(case: Case) -> None:
     raise case.violation(message, first, second, expected=str(expected))
 
 
-def _pair_of_cases(idempotency: Idempotency) -> tuple[str, str]:
-    """Two keys of the format that differ in case only; empty where none is found."""
+def _pair_of_cases(case: Case) -> tuple[str, str]:
+    """Two keys of the format that differ in case only. Inapplicable as a further case where none is found."""
+    idempotency = _idempotency(case, "format", "the key's format is needed")
     for _ in range(_ATTEMPTS):
         key = new_key(idempotency)
         swapped = _swap_case(idempotency, key)
         if swapped != key and (idempotency.format == "uuid" or is_well_formed(idempotency, swapped)):
             return key, swapped
-    return "", ""
+    raise Inapplicable("no two keys of the stated format differ in case only", further=True)
 
 
 def _swap_case(idempotency: Idempotency, key: str) -> str:
@@ -228,8 +228,7 @@ def _swap_case(idempotency: Idempotency, key: str) -> str:
 @check("IDEM-13", on=("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser"), rests_on=PLAIN_REPLAY)
 async def a_key_in_the_other_case_repeats_the_call(case: Case) -> None:
     """Where case does not tell keys apart, a public operation too repeats a call under its key in the other case."""
-    are_there_two = any(_pair_of_cases(_idempotency(case, "format", "the key's format is needed")))
-    case.require_case(are_there_two, "no two keys of the stated format differ in case only")
+    _pair_of_cases(case)
     idempotency = _idempotency(case, "case", "whether case tells keys apart is needed")
     case.require_case(idempotency.case == "insensitive", "case tells keys apart, which createInstallationWebhook shows")
 

@@ -42,27 +42,15 @@ def proxy_address(proxy: str) -> tuple[str, int, ssl.SSLContext | None]:
 
 @dataclass
 class OneConnection:
-    """The requests of a context go out on one connection, as long as the server keeps it: see `one_connection`."""
+    """What `HttpPool.one_connection` gives: the connection of the requests of a context."""
 
+    pool: HttpPool
     connection: HttpConnection | None = None
     lasted: bool = True
     """Whether no request needed a new connection but the first."""
 
 
 _one_connection: ContextVar[OneConnection | None] = ContextVar("one_connection", default=None)
-
-
-@contextlib.contextmanager
-def one_connection() -> Iterator[OneConnection]:
-    """Requests of this context, which go to one origin one after another, use one connection of their own."""
-    place = OneConnection()
-    token = _one_connection.set(place)
-    try:
-        yield place
-    finally:
-        _one_connection.reset(token)
-        if place.connection is not None:
-            place.connection.abort()
 
 
 class HttpPool:
@@ -86,6 +74,19 @@ class HttpPool:
         self._open: set[HttpConnection] = set()
         self._distrusted_until = 0.0
 
+    @contextlib.contextmanager
+    def one_connection(self) -> Iterator[OneConnection]:
+        """The requests of this context, one after another, use a connection of their own as long as the server keeps
+        it. Those of other pools do not: they go to another origin."""
+        place = OneConnection(self)
+        token = _one_connection.set(place)
+        try:
+            yield place
+        finally:
+            _one_connection.reset(token)
+            if place.connection is not None:
+                place.connection.abort()
+
     async def request(
         self,
         method: str,
@@ -104,7 +105,7 @@ class HttpPool:
         loop = asyncio.get_running_loop()
         now = loop.time()
         until = now + timeout_s
-        place = _one_connection.get()
+        place = self._place
         connection = None if fresh else self._take(max(now - _KEEP_S, self._distrusted_until), place)
         is_kept = connection is not None
         if connection is None:
@@ -126,6 +127,12 @@ class HttpPool:
         else:
             connection.abort()
         return response
+
+    @property
+    def _place(self) -> OneConnection | None:
+        """The place of the connection of this context; None where its requests share the kept ones."""
+        place = _one_connection.get()
+        return place if place is not None and place.pool is self else None
 
     def _is_read(self, content: bytes | None, response: Response) -> bool:
         """Whether the server can be trusted to have read the content: there is none, or it was not refused."""

@@ -10,14 +10,13 @@ import os
 import ssl
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import Final
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from conformance.client.http_connection import MalformedRequest
-from conformance.client.http_pool import HttpPool, OneConnection, one_connection
+from conformance.client.http_pool import HttpPool
 from conformance.client.raw_socket import Moment, abandon
 from conformance.client.request import Wire
 from conformance.core import strict_json as strictjson
@@ -98,10 +97,6 @@ class Transport:
                 response.status, response.headers, response.body, response.truncated, "", time.perf_counter() - started
             )
         return RawAnswer(None, trouble=trouble, duration_s=time.perf_counter() - started)
-
-    def one_connection(self) -> AbstractContextManager[OneConnection]:
-        """The requests of this context use one connection, one after another, as long as the target keeps it."""
-        return one_connection()
 
     def keep_refused_connections(self) -> None:
         """From now on a connection is used again after a call that was refused: the target has read its content."""

@@ -8,20 +8,9 @@ import pytest
 
 from conformance.checks.check_scopes import the_named_scope_suffices_for_what_another_key_created
 from conformance.core.outcomes import Outcome
-from conformance.profile.behavior import Webhooks
 from conformance.profile.model import Credential, SecretSource
-from conformance.profile.resources import Fixture, OperationFacts
-from tests.support.check_runs import CONTRACT, KEY
-
-CREATE, UPDATE = (CONTRACT.operations[name] for name in ("createInstallationWebhook", "updateInstallationWebhook"))
-ENDPOINTS: dict[str, Any] = {
-    "fixtures": {"webhook": {"active": Fixture("webhook", "active", values=({"id": "wh-old"},), reusable=True)}},
-    "operations": {
-        CREATE.id: OperationFacts(body={"url": "https://example.com/{unique}"}),
-        UPDATE.id: OperationFacts(body={"note": "x"}, path={"id": "{webhook.id}"}),
-    },
-    "webhooks": Webhooks(id="/data/id"),
-}
+from tests.support.check_runs import KEY
+from tests.support.webhook_endpoints import CREATE, UPDATE, endpoint_facts
 
 
 @pytest.mark.parametrize(
@@ -48,7 +37,6 @@ def test_an_endpoint_that_no_key_finds_any_more_says_nothing_of_another_key(
         return bytes(answer(200 if good else 404, {"data": {}} if good else {"error": "no"}))
 
     keys = {name: Credential(name, SecretSource(env="X"), frozenset({CREATE.scope})) for name in ("full", "narrow")}
-    facts = {**ENDPOINTS, "credentials": keys}
     check = the_named_scope_suffices_for_what_another_key_created
-    result, _ = judged(script, check, UPDATE, keys={"narrow": "another-key-0123"}, **facts)
+    result, _ = judged(script, check, UPDATE, keys={"narrow": "another-key-0123"}, **endpoint_facts(credentials=keys))
     assert result.outcome is outcome, result

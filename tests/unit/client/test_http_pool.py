@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from conformance.client.http_pool import HttpClient, HttpPool, host_header, one_connection
+from conformance.client.http_pool import HttpClient, HttpPool, host_header
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -223,7 +223,7 @@ def test_the_requests_of_a_context_use_one_connection_of_their_own(scripted: Any
             pool = HttpPool(target.url, 1000)
             pool.keeps_refused = False
             await pool.request("GET", "/", (), None, 5)
-            with one_connection() as place:
+            with pool.one_connection() as place:
                 for _ in range(2):
                     await pool.request("POST", "/", (), b"{}", 5)
                 await pool.request("GET", "/last", (), None, 5)
@@ -234,3 +234,20 @@ def test_the_requests_of_a_context_use_one_connection_of_their_own(scripted: Any
             return [arrived.connection for arrived in target.arrived], before, place.lasted
 
     assert asyncio.run(main()) == ([1, 2, 2, 2, 3, 1], True, False)
+
+
+def test_the_connection_of_a_context_is_of_its_own_pool(scripted: Any, answer: Any) -> None:
+    """What another origin gets, such as a test API, never goes out on it."""
+
+    async def main() -> tuple[int, int]:
+        async with scripted(lambda arrived: answer()) as target, scripted(lambda arrived: answer()) as other:
+            pool, client = HttpPool(target.url, 1000), HttpClient()
+            with pool.one_connection():
+                await pool.request("GET", "/", (), None, 5)
+                await client.request("POST", f"{other.url}/restore", (), b"{}", 5)
+                await pool.request("GET", "/", (), None, 5)
+            await pool.aclose()
+            await client.aclose()
+            return len(target.arrived), len(other.arrived)
+
+    assert asyncio.run(main()) == (2, 1)
