@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import string
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -250,6 +251,80 @@ async def a_key_in_the_other_case_repeats_the_call(case: Case) -> None:
             f"a call was not repeated under its key in the other case, and idempotency.case is {idempotency.case!r}"
         )
         raise case.violation(message, first, settled, expected=first.summary)
+
+
+_OTHER_CHARACTERS: Final = "0a189bxyzAXZ-_.~:+"
+_BASE64: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+
+
+def _with_other_ends(idempotency: Idempotency, key: str) -> list[str]:
+    """Keys of the format that differ from this one in the last character that may be another one."""
+    for at in reversed(range(len(key))):
+        others = [f"{key[:at]}{new}{key[at + 1 :]}" for new in _OTHER_CHARACTERS if _are_distinct(key[at], new)]
+        if keys := [other for other in others if is_well_formed(idempotency, other)]:
+            return keys
+    return []
+
+
+def _are_distinct(old: str, new: str) -> bool:
+    """Whether two characters differ also without their case, and in the bits that count at the end of base64."""
+    places = [_BASE64.find(character) for character in (old, new)]
+    return old.lower() != new.lower() and (-1 in places or places[0] >> 4 != places[1] >> 4)
+
+
+def _in_the_other_case(idempotency: Idempotency, key: str) -> list[str]:
+    """The key in the other case, where that makes it another one, and with only its first letter in the other case."""
+    if idempotency.case != "sensitive":
+        return []
+    first = next((at for at, character in enumerate(key) if character.swapcase() != character), 0)
+    keys = [_swap_case(idempotency, key), f"{key[:first]}{key[first : first + 1].swapcase()}{key[first + 1 :]}"]
+    return [other for other in dict.fromkeys(keys) if other != key and is_well_formed(idempotency, other)]
+
+
+_SIMILAR: Final = {"end": _with_other_ends, "case": _in_the_other_case}
+_OTHERS_WITH_KEYS: Final = (
+    "updateInstallationWebhook",
+    "requestStorefrontOrderAfterSales",
+    "removePublicCartPromotion",
+    "checkoutPublicCart",
+    "quotePublicCart",
+    "revokePublicCart",
+    "consumeHostedCheckoutBrowserTicket",
+    "cancelHostedCheckoutBrowser",
+)
+
+
+@check("IDEM-13", on=_OTHERS_WITH_KEYS, cases=_SIMILAR, rests_on=PLAIN_REPLAY)
+async def a_call_is_not_repeated_under_a_similar_key(
+    case: Case, find_similar: Callable[[Idempotency, str], list[str]]
+) -> None:
+    """The same call under a key with another end, or in the other case where that matters, is not a repeat.
+
+    Where any call of the operation is answered alike, another payload under such a key is no conflict.
+    """
+    idempotency = _idempotency(case, "format", "the key's format is needed")
+
+    async def change(request: Request) -> Request:
+        keys = find_similar(idempotency, request.key or "")
+        case.require_case(keys, "the stated format has no such key beside the one that was used")
+        return request.with_key(keys[0])
+
+    first, repeat = await case.repeat_changed(change, "the same call under a similar key")
+    if not are_alike(case, first, repeat):
+        return
+    fresh = await case.send(first.request.with_fresh_key(), "the same call under another key")
+    if not are_alike(case, first, fresh):
+        message = "a call under a similar key was answered as a repeat of the first one"
+        raise case.violation(message, first, fresh, repeat, expected=f"as under another key, {fresh.summary}")
+    keys = find_similar(idempotency, first.request.key or "")[1:]
+    case.require_case(keys, "the stated format has one such key, and the operation answers alike under any key")
+    other = first.request.with_body(await other_body(case, first.request))
+    conflict = await case.send(other.with_key(keys[0]), "another payload under a similar key")
+    if conflict.status == 409 and (await case.send(other.with_fresh_key(), "another payload, another key")).ok:
+        message = (
+            f"another payload under a similar key, {keys[0]!r} in place of {first.request.key!r}, was answered 409"
+        )
+        raise case.violation(message, first, conflict, expected="200")
 
 
 @check("IDEM-13")

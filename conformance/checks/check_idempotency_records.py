@@ -20,6 +20,7 @@ from conformance.checks.support.replays import (
     require_replay,
 )
 from conformance.checks.support.schema_bounds import least_values
+from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import declared_transitions, into_conflict
 from conformance.checks.support.unknown_ids import unknown_id_like
 from conformance.checks.support.unusual_calls import with_headers
@@ -29,6 +30,7 @@ from conformance.core import json_pointer as pointer
 _ATTEMPTS = 2
 _DUPLICATES = 4
 _PATH = ("api-key idempotent path", "public idempotent path")
+_HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
 
 
 async def _least_bodies(case: Case, request: Request) -> AsyncIterator[Any]:
@@ -91,6 +93,25 @@ async def a_key_used_on_another_resource_is_kept_for_the_first(case: Case) -> No
         await require_replay(case, await case.control(await case.arrange(), "a call of its own"))
         message = "after its key was used on another resource, the first call is not replayed"
         raise case.violation(message, first, second, repeat, expected=first.summary)
+
+
+@check("IDEM-5", on=_HOSTED)
+async def a_repeat_on_another_session_is_another_call(case: Case) -> None:
+    """The same key and body, with a ticket in it, on the path of another session do not bring back the first answer."""
+    case.require_case(case.named_in_body, "the body names no session, and the check of another resource shows it")
+
+    async def change(request: Request) -> Request:
+        other = await case.arrange()
+        case.require_case(other.path != request.path, "the profile has one session only")
+        return request.with_path(**other.path)
+
+    first, second = await case.repeat_changed(change, "the same call on the path of another session")
+    if not second.ok:
+        return
+    if (await case.send(second.request.with_fresh_key(), "the same with another key")).ok:
+        raise Inconclusive("the ticket of a session is good for another one", first, second, cause="HO-3")
+    message = "a call with the path of another session was answered as the call of the first session"
+    raise case.violation(message, first, second, expected="a refusal, or 409")
 
 
 async def _refused_request(case: Case) -> Request:

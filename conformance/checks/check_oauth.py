@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
+from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.equal_calls import another_call
@@ -66,8 +67,10 @@ async def a_proof_of_each_declared_algorithm_is_accepted(case: Case, algorithm: 
         raise case.violation(message, answer, expected="200", level=Level.DECLARED)
 
 
+_SHORTEST_VERIFIER: Final = 43
+"""Characters (RFC 7636 section 4.1)."""
 _VERIFIERS: dict[str, Callable[[], str]] = {
-    "shortest": lambda: secrets.token_urlsafe(40)[:43],
+    "shortest": lambda: secrets.token_urlsafe(40)[:_SHORTEST_VERIFIER],
     "longest": lambda: secrets.token_urlsafe(96),
     "every-mark": lambda: f"-._~{secrets.token_urlsafe(40)}~_.-",
 }
@@ -109,7 +112,7 @@ _DEFECTIVE_VERIFIERS: dict[str, _Defect] = {
     "empty": lambda verifier: "",
     "null": lambda verifier: None,
     "wrong": lambda verifier: verifier[::-1],
-    "prefix": lambda verifier: verifier[:43],
+    "prefix": lambda verifier: verifier[:_SHORTEST_VERIFIER],
     "challenge-as-verifier": challenge_of,
     "case-folded": str.swapcase,
     "extended": lambda verifier: verifier + "A",
@@ -170,23 +173,33 @@ async def each_wrong_verifier_is_refused(case: Case) -> None:
     await case.share_control(refuse, "wrong verifiers")
 
 
-@check("OA-2")
-async def a_challenge_in_the_other_case_is_another_one(case: Case) -> None:
-    """A code of a challenge that differs from the S256 of the verifier in the case of its letters is not exchanged."""
+def _in_the_other_case(verifier: str) -> str:
+    """The challenge in the other case but for its last character, which has fewer bits than the others."""
+    challenge = challenge_of(verifier)
+    return challenge[:-1].swapcase() + challenge[-1]
+
+
+_OTHER_CHALLENGES: dict[str, Callable[[str], str]] = {
+    "in-the-other-case": _in_the_other_case,
+    "of-its-first-characters": lambda verifier: challenge_of(verifier[:_SHORTEST_VERIFIER]),
+}
+
+
+@check("OA-2", cases=_OTHER_CHALLENGES)
+async def an_almost_equal_challenge_is_another_one(case: Case, make: Callable[[str], str]) -> None:
+    """A code is not exchanged where its challenge is in the other case, or that of the verifier's first characters."""
     oauth_of(case)
     takes_challenge = "{pkce.challenge}" in source_of_codes(case.profile)
     case.require_case(takes_challenge, "the source of codes takes no challenge, so that the verifier is its own")
 
     async def refuse(control: Request) -> Answer:
         verifier = new_verifier()
-        challenge = challenge_of(verifier)
-        # the last character has fewer bits than others: in the other case it may be none of this encoding
-        scope = {"pkce.verifier": verifier, "pkce.challenge": challenge[:-1].swapcase() + challenge[-1]}
+        scope = {"pkce.verifier": verifier, "pkce.challenge": make(verifier)}
         bad = await case.runtime.arranger.arrange(case.operation, scope=scope)
-        purpose = "a challenge in the other case"
+        purpose = "an almost equal challenge"
         return await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
 
-    await case.share_control(refuse, "a challenge in the other case")
+    await case.share_control(refuse, "an almost equal challenge")
 
 
 @check("OA-2")

@@ -96,6 +96,22 @@ def challenge_in_any_case(policy: Policy) -> Policy:
     return with_oauth(policy, grant={**policy.oauth.grant, "verifier": verifier})
 
 
+@fault(
+    "X211",
+    requirement="OA-2",
+    title="of a longer verifier the first 43 characters may count",
+    operations=_TOKEN,
+    source="a column for the shortest verifier, compared after the whole one for clients of an earlier version",
+)
+def first_characters_of_verifier(policy: Policy) -> Policy:
+    def verifier(call: Call, code: Mapping[str, Any]) -> None:
+        text = call.body["codeVerifier"]
+        if code["challenge"] not in (s256(text), s256(text[:43])):
+            raise bad_grant("The code verifier does not match.")
+
+    return with_oauth(_verifier_schema(policy, required=True), grant={**policy.oauth.grant, "verifier": verifier})
+
+
 @fault("F142", requirement="OA-4", title="code reusable", operations=_TOKEN)
 def code_reusable(policy: Policy) -> Policy:
     return _without_grant(policy, "unused")

@@ -1,4 +1,4 @@
-"""Faults of hosted checkout that mix sessions up: HO-3, NF-1."""
+"""Faults of hosted checkout that mix sessions up: HO-3, IDEM-5, NF-1."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from conformance.reference import hosted, objects
-from conformance.reference.call import Answer, Call
-from conformance.reference.policy import Handler, Policy, before_work, with_handler
+from conformance.reference.call import Answer, Call, canonical
+from conformance.reference.policy import Handler, Policy, before_work, with_handler, with_idempotency
 from conformance.reference.registry import fault
 
 _CONSUME = "consumeHostedCheckoutBrowserTicket"
@@ -73,3 +73,24 @@ def projection_of_the_session_before(policy: Policy) -> Policy:
         return consume
 
     return with_handler(policy, _CONSUME, wrap)
+
+
+@fault(
+    "X210",
+    requirement="IDEM-5",
+    title="the record of a consumed ticket answers the same call on another session",
+    operations=(_CONSUME,),
+    source="a cache in front of the records, by key and body, with the ticket in it",
+)
+def record_without_session(policy: Policy) -> Policy:
+    cache: dict[tuple[str, str], Answer] = {}
+
+    def run(call: Call, handler: Handler) -> Answer:
+        if call.operation != _CONSUME:
+            return policy.idempotency.run(call, handler)
+        entry = (call.key or "", canonical(call.body))
+        if entry not in cache:
+            cache[entry] = policy.idempotency.run(call, handler)
+        return cache[entry]
+
+    return with_idempotency(policy, run=run)
