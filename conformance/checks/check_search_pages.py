@@ -355,11 +355,12 @@ def _expect_order(case: Case, sort: str, filled: list[Answer]) -> None:
     if len({str(value) for value in values}) < 2:
         raise Inconclusive(f"no two items differ at {order.by}", *filled[:1])
     is_descending = order.order == "descending"
-    if is_ordered(values[::-1] if is_descending else values):
+    if is_ordered(ascending_values := values[::-1] if is_descending else values, order.values):
         return
-    pair = first_decrease(values[::-1] if is_descending else values)
+    pair = first_decrease(ascending_values, order.values)
     observed = " before ".join(map(str, pair[::-1] if is_descending else pair)) if pair else join_values(values)
-    message = f"items sorted by {sort} are not {order.order} at {order.by}"
+    as_stated = f", as {order.values}" if order.values else ""
+    message = f"items sorted by {sort} are not {order.order} at {order.by}{as_stated}"
     raise case.violation(message, *filled, expected=f"{order.order} values", observed=observed)
 
 

@@ -47,6 +47,7 @@ from conformance.profile.facts import (
     SchemeCase,
     SchemeUse,
     Seconds,
+    SortedValues,
     Templates,
     TemplateTable,
     Text,
@@ -180,6 +181,7 @@ class SortOrder:
 
     by: Annotated[MemberPointer, fact("In an item: what the items are ordered by.")] = ""
     order: Annotated[Order, fact("From the smallest, or from the largest.")] = "ascending"
+    values: Annotated[SortedValues, fact("What texts at `by` stand for; else they may be in any order of texts.")] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,7 @@ EmptyText = Annotated[str, _one_of("refused", "everything", "nothing")]
 UnknownFilter = Annotated[str, _one_of("refused", "not_found", "empty", "ignored")]
 UnknownValue = Annotated[str, _one_of("refused", "ignored")]
 Order = Annotated[str, _one_of("ascending", "descending")]
+SortedValues = Annotated[str, _one_of("numbers", "times")]
 ProofReuse = Annotated[str, _one_of("refused", "retry", "accepted")]
 EXCHANGE_DEFECTS = ("verifier", "redirect_uri", "client", "proof")
 """What may be wrong with a token exchange that fails."""

@@ -109,36 +109,37 @@ _UNITS: Final = (604_800, 86_400, 3_600, 60, 1)
 _ARTICLE: Final = re.compile(
     r"(?:the|an?|der|die|das|eine?|les?|la|une?|el|l[ao]s|il|lo|gli|het|de|os?|as) |l['\u2019]", re.IGNORECASE
 )
-_COLLATIONS: tuple[Callable[[Any], Any], ...] = (
-    _number,
+_NUMBERS: Final = (_number, _amount)
+_TIMES: Final = (_instant, _http_date, _named_month, partial(_date, day=0), partial(_date, day=1), _duration)
+_TEXTS: Final = (
     str,
     lambda text: str(text).casefold(),
     _letters,
     _naturally,
-    _instant,
-    _http_date,
-    _named_month,
-    partial(_date, day=0),
-    partial(_date, day=1),
-    _duration,
     _without_article,
-    _amount,
     _by_class,
     *map(_tailoring_key, _TAILORINGS),
 )
-"""The interface names no collation: an order is as stated if it is one of these."""
+_COLLATIONS: Final[Mapping[str, tuple[Callable[[Any], Any], ...]]] = {
+    "": (*_NUMBERS, *_TEXTS, *_TIMES),
+    "numbers": _NUMBERS,
+    "times": _TIMES,
+}
+"""By what the profile states of the values. The interface names no collation: an order is as stated if it is one of
+these."""
 
 
-def is_ordered(values: list[Any]) -> bool:
+def is_ordered(values: list[Any], kind: str = "") -> bool:
     """Whether values are ascending by one of the collations, JSON numbers by their value. Nulls may stand anywhere.
 
-    Of texts that are out of every order, those in ASCII alone count: languages place other letters differently.
+    `kind`: what texts stand for, `numbers` or `times`; by default any order of texts will do, too. Of texts that are
+    out of every order, those in ASCII alone count: languages place other letters differently.
     """
     present = [value for value in values if value is not None]
     if all(isinstance(value, int | float) for value in present):
         return all(first <= second for first, second in pairwise(present))
     plain = [value for value in present if str(value).isascii()]
-    return any(_is_ascending(part, key) for part in (present, plain) for key in _COLLATIONS)
+    return any(_is_ascending(part, key) for part in (present, plain) for key in _COLLATIONS[kind])
 
 
 def _is_ascending(values: list[Any], key: Callable[[Any], Any]) -> bool:
@@ -149,7 +150,7 @@ def _is_ascending(values: list[Any], key: Callable[[Any], Any]) -> bool:
     return all(first <= second for first, second in pairwise(keys))
 
 
-def first_decrease(values: list[Any]) -> tuple[Any, Any] | None:
+def first_decrease(values: list[Any], kind: str = "") -> tuple[Any, Any] | None:
     """The first two neighbours, nulls left out, that are not ascending by any collation themselves."""
     present = [value for value in values if value is not None]
-    return next((pair for pair in pairwise(present) if not is_ordered(list(pair))), None)
+    return next((pair for pair in pairwise(present) if not is_ordered(list(pair), kind)), None)

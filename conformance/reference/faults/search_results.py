@@ -56,6 +56,21 @@ def prices_as_texts(policy: Policy) -> Policy:
     return before_work(policy, look, _OPERATION)
 
 
+@fault(
+    "X212",
+    requirement="SRCH-9",
+    title="amounts that are texts are sorted as texts",
+    operations=(_OPERATION,),
+    source="a column of texts in which the amounts stand as they are written",
+    seeded_in="V592",
+)
+def amounts_sorted_as_texts(policy: Policy) -> Policy:
+    def change(sort: str, items: Products) -> Products:
+        return tuple(sorted(items, key=lambda item: f"{item.price:.2f}")) if sort == "price_asc" else items
+
+    return before_work(policy, lambda call, _db: _with_orders(call, change), _OPERATION)
+
+
 @_off("F722", "with the locale fr-FR the second page is the first one again", "a page base of each translation")
 def second_page_in_french(policy: Policy) -> Policy:
     def window(page: int, size: int, requested: int) -> slice:

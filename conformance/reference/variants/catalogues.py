@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -105,11 +106,27 @@ def _of_more_stores(product: Product) -> Product:
 )
 def prices_as_texts(policy: Policy) -> Policy:
     """Of each product the first tag is ten times its price."""
+    return _with_first_tag(policy, lambda price: f"${price * 10:,.2f}")
+
+
+@variant(
+    "V592",
+    requirement="SRCH-9",
+    title="a sort is by an amount with decimals that is a text",
+    profile={"search": {"sorts": {"price_asc": {"by": "/tags/0", "values": "numbers"}}}},
+)
+def amounts_as_texts(policy: Policy) -> Policy:
+    """Of each product the first tag is its price."""
+    return _with_first_tag(policy, lambda price: f"{price:.2f}")
+
+
+def _with_first_tag(policy: Policy, text: Callable[[float], str]) -> Policy:
+    """Products in whose tags a text of their price comes first."""
 
     def shaper(_call: Call, answer: Answer) -> Answer:
         if answer.status != 200:
             return answer
-        items = [{**i, "tags": [f"${i['price']['amount'] * 10:,.2f}", *i["tags"]]} for i in answer.value["data"]]
+        items = [{**i, "tags": [text(i["price"]["amount"]), *i["tags"]]} for i in answer.value["data"]]
         return evolve(answer, value={**answer.value, "data": items})
 
     return with_shape(policy, shaper, _SEARCH)

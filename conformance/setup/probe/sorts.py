@@ -128,4 +128,8 @@ def _order(items: list[Any], at: str) -> dict[str, str] | None:
     is_up, is_down = is_ordered(values), is_ordered(values[::-1])
     if is_up == is_down:
         return None
-    return {"by": at} if is_up else {"by": at, "order": "descending"}
+    ascending_values = values if is_up else values[::-1]
+    are_texts = all(isinstance(value, str) for value in values)
+    is_by_number = are_texts and is_ordered(ascending_values, "numbers") and ascending_values != sorted(values)
+    order = {} if is_up else {"order": "descending"}
+    return {"by": at, **order, **({"values": "numbers"} if is_by_number else {})}

@@ -83,3 +83,20 @@ def test_of_numbers_only_the_ascending_are_ordered(values: list[int | None]) -> 
     """With nulls left out: no service calls the order of their texts ascending."""
     present = [value for value in values if value is not None]
     assert is_ordered(values) == (present == sorted(present))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "others"),
+    [
+        ("numbers", ["9.90", "10.00", "100.50"], ["10.00", "100.50", "9.90"]),
+        ("numbers", ["$999.00", None, "$1,299.00"], ["$1,299.00", "$999.00"]),
+        ("times", ["2026-10-25T02:30:00+02:00", "2026-10-25T02:10:00+01:00"], ["2026-10-25T02:10:00+01:00",
+         "2026-10-25T02:30:00+02:00"]),
+    ],
+)  # fmt: skip
+def test_what_texts_stand_for_decides_where_it_is_stated(kind: str, values: list[Any], others: list[Any]) -> None:
+    """Without the statement an order of the texts themselves will do, too."""
+    assert is_ordered(values, kind)
+    assert not is_ordered(others, kind)
+    assert is_ordered(others)
+    assert first_decrease(others, kind) in ((others[0], others[1]), (others[-2], others[-1]))
