@@ -111,7 +111,7 @@ _ARTICLE: Final = re.compile(
 )
 _NUMBERS: Final = (_number, _amount)
 _TIMES: Final = (_instant, _http_date, _named_month, partial(_date, day=0), partial(_date, day=1), _duration)
-_TEXTS: Final = (
+_TEXTS: Final[tuple[Callable[[Any], Any], ...]] = (
     str,
     lambda text: str(text).casefold(),
     _letters,
