@@ -137,7 +137,7 @@ def _with_member(name: str, value: object, request: Request) -> Request:
 
 @check("IDEM-2", rests_on=PLAIN_REPLAY, shares="replays")
 async def a_repeated_call_takes_effect_once(case: Case) -> None:
-    """The same key with the same bytes, sent several times, has one effect.
+    """The same key with the same bytes, sent once or several times, has one effect.
 
     A warning where one stated sign of the call does not move, while another one does: a part of it may be missing.
     """
@@ -146,6 +146,9 @@ async def a_repeated_call_takes_effect_once(case: Case) -> None:
     replays = await plain_replays(case, needs_effects=True)
     if isinstance(replays.effects, Exception):
         raise replays.effects
+    if replays.single_effects > 1:
+        observed = f"{replays.single_effects} effects"
+        raise case.violation("one call took effect several times", replays.first, expected="one", observed=observed)
     if replays.effects:
         observed = f"{replays.effects} more"
         answers = replays.first, replays.repeats[-1]

@@ -18,6 +18,7 @@ from conformance.checks.support.bursts import (
 from conformance.checks.support.case import Case
 from conformance.checks.support.certainty import stated_lifetime_s
 from conformance.checks.support.effects import wrong_count
+from conformance.checks.support.plain_replays import require_single_effect
 from conformance.checks.support.provocation import Provocation, may_end, with_spare_credential
 from conformance.checks.support.rate_limits import (
     WINDOW_OPERATION,
@@ -110,6 +111,7 @@ async def a_limited_request_has_no_effect(case: Case) -> None:
         name = f"effects.{case.operation.id}"
         raise Inconclusive(f"{name} could not be read for the limited request", spare, retry, cause=name)
     if effects != 1:
+        await require_single_effect(case, retry)
         raise wrong_count(case, "what was limited and sent again", effects, retry)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from conformance.client.request import Request
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _WAIT_S: Final = 1.0
 """Seconds for which a control waits for the read of another check before it is sent."""
+_LOOKS: Final = 20
+"""In that time it looks as many times whether the run sends anything: at its end, nobody reads any more."""
+_MOST_IDLE_LOOKS: Final = 2
 
 
 class ControlReads:
@@ -32,15 +35,22 @@ class ControlReads:
                 if answer.at >= since_s and not future.done():
                     future.set_result(answer)
 
-    async def wait(self, request: Request, since_s: float) -> Answer | None:
-        """The 200 to the same read, sent after these seconds of the run; None where there is none soon."""
+    async def wait(self, request: Request, since_s: float, is_idle: Callable[[], bool]) -> Answer | None:
+        """The 200 to the same read, sent after these seconds of the run; None where there is none soon.
+
+        `is_idle`: whether nothing is under way. It is not waited for long then.
+        """
         future = asyncio.get_running_loop().create_future()
         identity = _identity(request)
         self._pending[identity][future] = since_s
         try:
-            with contextlib.suppress(TimeoutError):
-                return await asyncio.wait_for(future, _WAIT_S)
-            return None
+            idle_looks = 0
+            for _ in range(_LOOKS):
+                await asyncio.wait([future], timeout=_WAIT_S / _LOOKS)
+                idle_looks = idle_looks + 1 if is_idle() else 0
+                if future.done() or idle_looks == _MOST_IDLE_LOOKS:
+                    break
+            return future.result() if future.done() else None
         finally:
             del self._pending[identity][future]
             if not self._pending[identity]:
@@ -53,6 +63,12 @@ def _identity(request: Request) -> Hashable:
     return wire.method, wire.target, wire.headers, wire.content, request.is_minimal
 
 
+def _is_idle(case: Case) -> bool:
+    """Whether nothing is in flight, and no request waits for its turn at a rate."""
+    sender = case.runtime.sender
+    return not (sender.limiter.in_flight or case.profile.limits.rate or sender.adaptive_pacer.rate)
+
+
 async def control_again(case: Case, control: Request) -> Answer:
     """The answer to a control with a new key; of a read, also that to another check's, sent from now on.
 
@@ -60,7 +76,7 @@ async def control_again(case: Case, control: Request) -> Answer:
     """
     runtime = case.runtime
     if control.operation.is_read and not runtime.settings.fail_fast:
-        answer = await runtime.control_reads.wait(control, runtime.sender.elapsed_s)
+        answer = await runtime.control_reads.wait(control, runtime.sender.elapsed_s, partial(_is_idle, case))
         if answer is not None:
             case.answers.append(answer.ref)
             return answer

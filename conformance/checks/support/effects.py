@@ -121,6 +121,17 @@ class Oracle:
             self._doubt_others()
         return self._report()
 
+    async def count_effects_of_one_call(self) -> int:
+        """Counts effects where one is expected. Several are examined, and count only where the sign moves for it alone.
+
+        Raises what `count_effects` raises.
+        """
+        count = await self.effects_within()
+        if count > 1:
+            self._known -= count
+            count = await self.count_effects()
+        return count
+
     def _overdue(self, pending: list[SignWatch], elapsed_s: float) -> list[SignWatch]:
         """The signs to wait for: where one shows the effect already, only those that may be later by their lag."""
         readable = [watch for watch in pending if watch.problem is None]
@@ -142,11 +153,8 @@ class Oracle:
             case.note(f"effects.{self._request.operation.id} shows a change, and not how often")
             return
         try:
-            count = await self.effects_within()
+            count = await self.count_effects_of_one_call()
             count += await self.count_effects() if count == 1 else 0
-            if count > 1:
-                self._known -= count
-                count = await self.count_effects()
         except Unobservable as blind:
             case.note(blind.message)
             return

@@ -9,6 +9,7 @@ from typing import Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.certainty import is_certain
 from conformance.checks.support.effects import Oracle
+from conformance.checks.support.registry import cause_of
 from conformance.checks.support.replays import fix_proof_id, replay
 from conformance.checks.support.signals import OBSTACLES, Inconclusive
 from conformance.client.fixtures import NotSent
@@ -33,6 +34,8 @@ class PlainReplays:
     repeats: tuple[Answer, ...]
     effects: int | Problem | None
     """The effects of the replays; the reason where they cannot be counted; None where they were not watched."""
+    single_effects: int = 0
+    """The effects of the first call; 0 where they cannot be counted or were not watched."""
 
 
 class _ReplayRecord:
@@ -63,14 +66,22 @@ async def plain_replays(case: Case, *, needs_effects: bool = False) -> PlainRepl
         return known.replays
 
 
+async def require_single_effect(case: Case, *answers: Answer) -> None:
+    """Inconclusive where one call takes effect several times without any race or limit: that is IDEM-2's question."""
+    replays = await plain_replays(case, needs_effects=True)
+    if replays.single_effects > 1:
+        raise Inconclusive("one call takes effect several times", *answers, cause=cause_of("IDEM-2"))
+
+
 async def _send_replays(case: Case, is_watched: bool) -> PlainReplays:
     request = fix_proof_id(await case.arrange())
     oracle = await _watch(case, request) if is_watched else None
     first = await case.control(request)
-    problem = await _first_effect_problem(case, oracle, first) if isinstance(oracle, Oracle) else oracle
+    single = await _single_effects(case, oracle, first) if isinstance(oracle, Oracle) else oracle
     repeats = tuple([await replay(case, first.request) for _ in range(_REPLAYS)])
-    effects = await _count(oracle) if isinstance(oracle, Oracle) and problem is None else problem
-    return PlainReplays(first, repeats, effects)
+    if isinstance(oracle, Oracle) and isinstance(single, int):
+        return PlainReplays(first, repeats, await _count(oracle), single)
+    return PlainReplays(first, repeats, single)
 
 
 async def _watch(case: Case, request: Request) -> Oracle | Problem | None:
@@ -82,11 +93,11 @@ async def _watch(case: Case, request: Request) -> Oracle | Problem | None:
         return problem
 
 
-async def _first_effect_problem(case: Case, oracle: Oracle, first: Answer) -> Problem | None:
-    """The reason where the effect of the first call is not seen, so that those of its replays cannot be counted."""
+async def _single_effects(case: Case, oracle: Oracle, first: Answer) -> int | Problem:
+    """The effects of the first call; the reason where none is seen, so that those of its replays cannot be counted."""
     try:
-        if await oracle.effects_within():
-            return None
+        if count := await oracle.count_effects_of_one_call():
+            return count
     except _PROBLEMS as problem:
         return problem
     cause = f"effects.{case.operation.id}"

@@ -12,6 +12,7 @@ from typing import Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.certainty import is_certain
 from conformance.checks.support.effects import Oracle
+from conformance.checks.support.plain_replays import require_single_effect
 from conformance.checks.support.registry import cause_of
 from conformance.checks.support.replays import replay
 from conformance.checks.support.signals import Inconclusive, Violation
@@ -151,10 +152,11 @@ async def expect_declared(case: Case, answers: Sequence[Answer]) -> None:
 
 
 async def expect_one_effect(case: Case, oracle: Oracle, request: Request, description: str, *answers: Answer) -> None:
-    """Inconclusive where a replay takes effect again without any race: that is IDEM-2's question."""
+    """Inconclusive where one call has several effects without any race, or a replay has one: IDEM-2's question."""
     try:
         await oracle.expect_one_effect(case, description, *answers)
     except Violation as violation:
+        await require_single_effect(case, *answers)
         repeat = await replay(case, request, "a replay alone")
         if violation.observed != "0" and await oracle.count_effects():
             raise Inconclusive("a replay took effect again", *answers, repeat, cause=cause_of("IDEM-2")) from violation

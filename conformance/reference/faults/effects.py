@@ -247,3 +247,22 @@ def version_of_before(policy: Policy) -> Policy:
         return quote
 
     return with_handler(policy, _QUOTE, wrap)
+
+
+@fault(
+    "X213",
+    requirement="IDEM-2",
+    title="a checkout is billed twice",
+    operations=("checkoutPublicCart",),
+    source="a handler of a queue that is registered twice",
+)
+def billed_twice(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        def checkout(call: Call, db: Connection) -> Answer:
+            answer = inner(call, db)
+            _write_event(call, db)
+            return answer
+
+        return checkout
+
+    return with_handler(policy, "checkoutPublicCart", wrap)

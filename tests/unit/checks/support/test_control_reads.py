@@ -47,7 +47,7 @@ def test_the_very_same_read_since_then_is_a_proof(
 
     async def run() -> object:
         reads = ControlReads()
-        waiting = asyncio.ensure_future(reads.wait(GOOD, SINCE_S))
+        waiting = asyncio.ensure_future(reads.wait(GOOD, SINCE_S, lambda: False))
         await asyncio.sleep(0)
         reads.note(reply)  # type: ignore[arg-type]
         found = await waiting
@@ -62,10 +62,23 @@ def test_two_that_wait_are_proven_by_one_read() -> None:
 
     async def run() -> list[object]:
         reads, reply = ControlReads(), Reply(GOOD)
-        waiting = [asyncio.ensure_future(reads.wait(GOOD, SINCE_S)) for _ in range(2)]
+        waiting = [asyncio.ensure_future(reads.wait(GOOD, SINCE_S, lambda: False)) for _ in range(2)]
         await asyncio.sleep(0)
         reads.note(reply)  # type: ignore[arg-type]
         reads.note(reply)  # type: ignore[arg-type]
         return [await found for found in waiting]
 
     assert all(isinstance(found, Reply) for found in asyncio.run(run()))
+
+
+def test_where_nothing_is_under_way_a_read_is_not_waited_for() -> None:
+    """At the end of a run nobody reads any more: after two looks the control is sent, not after a second."""
+
+    async def run() -> float:
+        loop = asyncio.get_running_loop()
+        began, looks = loop.time(), iter([False, True, False, True, True])
+        assert await ControlReads().wait(GOOD, SINCE_S, lambda: next(looks)) is None
+        assert not list(looks)
+        return loop.time() - began
+
+    assert asyncio.run(run()) < control_reads._WAIT_S
