@@ -147,16 +147,23 @@ async def a_form_is_answered_400(case: Case) -> None:
 
 
 _NO_OBJECTS: Mapping[str, Callable[[Any], Any]] = {
-    "array": lambda body: [body],
-    "string": lambda body: "text",
     "empty-array": lambda body: [],
+    "array": lambda body: [body],
     "null": lambda body: None,
 }
 
 
-@check("BODY-3", cases=alternate_cases(_NO_OBJECTS))
+def _no_objects(profile: Profile, operation: Operation) -> Mapping[str, Callable[[Any], Any]]:
+    """Some readers of JSON read a text twice: each operation gets its good body as JSON in a string."""
+    return {"string": json.dumps, **alternate_cases(_NO_OBJECTS)(profile, operation)}
+
+
+@check("BODY-3", cases=_no_objects)
 async def a_body_that_is_no_object_is_answered_400(case: Case, value_of: Callable[[Any], Any]) -> None:
-    """All request bodies are objects; binding where the profile's schema says so. The array holds a good body."""
+    """All request bodies are objects; binding where the profile's schema says so.
+
+    The array and the string hold a good body.
+    """
     name, validators = case.operation.request_schema, case.runtime.validators
     value = value_of((await case.good_answer()).request.document)
     is_forbidden = validators.knows(name) and bool(validators.problem(name, value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import parse_qsl
 
 from conformance.reference.call import Call, JsonObject, JsonValue, Refusal
@@ -194,6 +195,23 @@ def huge_is_500(policy: Policy) -> Policy:
 @fault("F123", requirement="BODY-5", title="NUL or lone surrogate answers 500")
 def nul_is_500(policy: Policy) -> Policy:
     return with_status(policy, "unstorable", 500)
+
+
+@fault(
+    "X214",
+    requirement="BODY-3",
+    title="a string with the JSON of the body in it is taken for the body",
+    operations=("removePublicCartPromotion",),
+    source="JSON.parse in a handler whose framework leaves the body of a DELETE as it is, and parses it sometimes",
+)
+def body_within_a_string(policy: Policy) -> Policy:
+    def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+        if isinstance(value, str) and call.operation == "removePublicCartPromotion":
+            with suppress(ValueError):
+                value = json.loads(value)
+        return policy.reading.validate(call, schema, value)
+
+    return with_reading(policy, validate=validate)
 
 
 @fault(
