@@ -132,7 +132,7 @@ async def _breaking_edits(case: Case, request: Request, places: PlaceSchemas) ->
         document = request.with_body(edit.change(request.body)).document
         return found if problem(name, document) and problem(name, trim_texts(document)) else None
 
-    return select_edits(edits, kind, case.examples // 2, seed_of(case))
+    return select_edits(edits, kind, max(1, case.examples // 2 - 1), seed_of(case))
 
 
 def _expect_fit(case: Case, name: str, request: Request) -> None:
@@ -289,7 +289,7 @@ async def a_generated_id_names_nothing(case: Case) -> None:
 
     ids = Pool(str, unknown_ids, (len(known_id), known_id.isdigit()), SMALL_SIZE)
     await explore(
-        case, ids, law, examples=max(1, case.examples // 2 - 1), show=lambda text: f"the id {_as_json(text)}",
+        case, ids, law, examples=max(1, case.examples // 4), show=lambda text: f"the id {_as_json(text)}",
         final_check=lambda: case.reprove_control(request),
     )  # fmt: skip
 
