@@ -63,10 +63,12 @@ def _identity(request: Request) -> Hashable:
     return wire.method, wire.target, wire.headers, wire.content, request.is_minimal
 
 
-def _is_idle(case: Case) -> bool:
-    """Whether nothing is in flight, and no request waits for its turn at a rate."""
+def is_idle(case: Case) -> bool:
+    """Whether nothing is in flight, and no request waits for its turn at a rate; or the run ends at its first failure."""
     sender = case.runtime.sender
-    return not (sender.limiter.in_flight or case.profile.limits.rate or sender.adaptive_pacer.rate)
+    return case.runtime.settings.fail_fast or not (
+        sender.limiter.in_flight or case.profile.limits.rate or sender.adaptive_pacer.rate
+    )
 
 
 async def control_again(case: Case, control: Request) -> Answer:
@@ -76,7 +78,7 @@ async def control_again(case: Case, control: Request) -> Answer:
     """
     runtime = case.runtime
     if control.operation.is_read and not runtime.settings.fail_fast:
-        answer = await runtime.control_reads.wait(control, runtime.sender.elapsed_s, partial(_is_idle, case))
+        answer = await runtime.control_reads.wait(control, runtime.sender.elapsed_s, partial(is_idle, case))
         if answer is not None:
             case.answers.append(answer.ref)
             return answer

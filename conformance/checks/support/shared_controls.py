@@ -8,6 +8,7 @@ so that one defect is found in one place.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,6 +18,9 @@ from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 
+_LOOK_S: Final = 0.025
+_LOOKS: Final = 6
+"""Seconds, and times, for which a control waits for the next negative of its operation, which it then proves too."""
 _MAX_REFUSALS: Final = 12
 """Refusals of one request at most: a code or a ticket may expire, and a target may lock what is misused often."""
 
@@ -45,6 +49,7 @@ class SharedControl:
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._queue_length = 0
+        self._arrival = asyncio.Event()
         self._round: _Round | None = None
 
     async def negative(
@@ -52,25 +57,40 @@ class SharedControl:
         arrange: Callable[[], Awaitable[Request]],
         refuse: Callable[[Request], Awaitable[Answer]],
         prove: Callable[[Request], Awaitable[Answer]],
+        is_idle: Callable[[], bool] = lambda: True,
     ) -> tuple[Answer, Answer | None]:
         """The refusal, and the 200 of the control that was sent after it; None where there is none.
 
         `arrange` provides the good request, `refuse` sends a defect of it, and `prove` the request itself. Raises what
-        they raise, but a violation only where the control after it is answered 200.
+        they raise, but a violation only where the control after it is answered 200. `is_idle`: whether the run sends
+        nothing, so that no other negative is to be expected.
         """
         await self._begin_turn()
         try:
             current = self._round = self._round or _Round(await arrange())
             answer = await self._refusal(current, refuse, prove)
             current.refusals += 1
+            await self._wait_for_another(current, is_idle)
             if not current.proof.done() and (not self._queue_length or current.refusals >= _MAX_REFUSALS):
                 await self._prove(current, prove)
         finally:
             self._turn.release()
         return answer, await asyncio.shield(current.proof)
 
+    async def _wait_for_another(self, current: _Round, is_idle: Callable[[], bool]) -> None:
+        """Returns when another negative waits for its turn, or after a moment."""
+        for _ in range(_LOOKS):
+            if self._queue_length or current.proof.done() or current.refusals >= _MAX_REFUSALS:
+                return
+            self._arrival.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._arrival.wait(), _LOOK_S)
+            if is_idle():
+                return
+
     async def _begin_turn(self) -> None:
         self._queue_length += 1
+        self._arrival.set()
         try:
             await self._turn.acquire()
         except asyncio.CancelledError:
