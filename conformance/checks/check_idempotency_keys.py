@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import string
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Final
 from msgspec import structs
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.key_forms import stated_idempotency, swap_case
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
 from conformance.checks.support.signals import Inapplicable, Inconclusive
@@ -38,17 +38,6 @@ _LAST_CHARACTERS: Final = ("0a189bxyzAXZ", "-_.~:+")
 _CREATE: Final = "createInstallationWebhook"
 _RANDOM = secrets.SystemRandom()
 Make = Callable[[Idempotency], list[str]]
-
-
-def _idempotency(case: Case, fact: str, reason: str) -> Idempotency:
-    idempotency = case.profile.idempotency
-    case.need(idempotency, "idempotency", "the key's carrier is needed")
-    assert idempotency is not None
-    case.need(idempotency.format, "idempotency.format", "the key's format is needed")
-    if fact == "other_format":
-        case.require_applicable(idempotency.format != "any", "every key is of the stated format")
-    case.need(getattr(idempotency, fact), f"idempotency.{fact}", reason)
-    return idempotency
 
 
 def _shortest(idempotency: Idempotency) -> list[str]:
@@ -81,7 +70,7 @@ def _lengths(profile: Profile, _operation: Operation) -> Mapping[str, Make]:
 @check("IDEM-13", cases=_forms)
 async def a_key_of_the_stated_grammar_is_accepted(case: Case, make: Make) -> None:
     """The shortest and the longest key, and keys with every character of the stated format, are accepted."""
-    idempotency = _idempotency(case, "format", "the key's format is needed")
+    idempotency = stated_idempotency(case, "format", "the key's format is needed")
     keys = [key for key in make(idempotency) if is_well_formed(idempotency, key)]
     case.require_case(keys, "the stated format has no such key")
     for key in keys if case.operation.id == _CREATE else keys[:1]:
@@ -142,7 +131,7 @@ async def keys_that_differ_at_the_end_are_different_keys(case: Case, make: Make)
     So are those that differ after a comma or at the end of 250 characters, where any text is a key and the two are
     accepted, and long numbers.
     """
-    idempotency = _idempotency(case, "format", "the key's format is needed")
+    idempotency = stated_idempotency(case, "format", "the key's format is needed")
     has_pair = False
     for characters in _ONE_SET.get(make, _LAST_CHARACTERS):
         conflicts: list[tuple[Answer, Answer]] = []
@@ -196,7 +185,7 @@ async def _other_call(case: Case, like: Request) -> Request:
 async def case_tells_keys_apart_as_stated(case: Case) -> None:
     """Another payload under a key in the other case: another call where case matters, otherwise 409."""
     key, swapped = _pair_of_cases(case)
-    idempotency = _idempotency(case, "case", "whether case tells keys apart is needed")
+    idempotency = stated_idempotency(case, "case", "whether case tells keys apart is needed")
     first = await case.control((await case.arrange()).with_key(key))
     request = await _other_call(case, first.request)
     second = await case.send(request.with_key(swapped), "the key in the other case")
@@ -213,28 +202,24 @@ async def case_tells_keys_apart_as_stated(case: Case) -> None:
 
 def _pair_of_cases(case: Case) -> tuple[str, str]:
     """Two keys of the format that differ in case only. Inapplicable as a further case where none is found."""
-    idempotency = _idempotency(case, "format", "the key's format is needed")
+    idempotency = stated_idempotency(case, "format", "the key's format is needed")
     for _ in range(_ATTEMPTS):
         key = new_key(idempotency)
-        swapped = _swap_case(idempotency, key)
+        swapped = swap_case(idempotency, key)
         if swapped != key and (idempotency.format == "uuid" or is_well_formed(idempotency, swapped)):
             return key, swapped
     raise Inapplicable("no two keys of the stated format differ in case only", further=True)
-
-
-def _swap_case(idempotency: Idempotency, key: str) -> str:
-    return key.upper() if idempotency.format == "uuid" else key.swapcase()
 
 
 @check("IDEM-13", on=("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser"), rests_on=PLAIN_REPLAY)
 async def a_key_in_the_other_case_repeats_the_call(case: Case) -> None:
     """Where case does not tell keys apart, a public operation too repeats a call under its key in the other case."""
     _pair_of_cases(case)
-    idempotency = _idempotency(case, "case", "whether case tells keys apart is needed")
+    idempotency = stated_idempotency(case, "case", "whether case tells keys apart is needed")
     case.require_case(idempotency.case == "insensitive", "case tells keys apart, which createInstallationWebhook shows")
 
     async def change(request: Request) -> Request:
-        swapped = _swap_case(idempotency, request.key or "")
+        swapped = swap_case(idempotency, request.key or "")
         is_key = swapped != request.key and (idempotency.format == "uuid" or is_well_formed(idempotency, swapped))
         case.require_case(is_key, "the key has no letters, or not in both cases")
         return request.with_key(swapped)
@@ -253,87 +238,13 @@ async def a_key_in_the_other_case_repeats_the_call(case: Case) -> None:
         raise case.violation(message, first, settled, expected=first.summary)
 
 
-_OTHER_CHARACTERS: Final = "0a189bxyzAXZ-_.~:+"
-_BASE64: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
-
-
-def _with_other_ends(idempotency: Idempotency, key: str) -> list[str]:
-    """Keys of the format that differ from this one in the last character that may be another one."""
-    for at in reversed(range(len(key))):
-        others = [f"{key[:at]}{new}{key[at + 1 :]}" for new in _OTHER_CHARACTERS if _are_distinct(key[at], new)]
-        if keys := [other for other in others if is_well_formed(idempotency, other)]:
-            return keys
-    return []
-
-
-def _are_distinct(old: str, new: str) -> bool:
-    """Whether two characters differ also without their case, and in the bits that count at the end of base64."""
-    places = [_BASE64.find(character) for character in (old, new)]
-    return old.lower() != new.lower() and (-1 in places or places[0] >> 4 != places[1] >> 4)
-
-
-def _in_the_other_case(idempotency: Idempotency, key: str) -> list[str]:
-    """The key in the other case, where that makes it another one, and with only its first letter in the other case."""
-    if idempotency.case != "sensitive":
-        return []
-    first = next((at for at, character in enumerate(key) if character.swapcase() != character), 0)
-    keys = [_swap_case(idempotency, key), f"{key[:first]}{key[first : first + 1].swapcase()}{key[first + 1 :]}"]
-    return [other for other in dict.fromkeys(keys) if other != key and is_well_formed(idempotency, other)]
-
-
-_SIMILAR: Final = {"end": _with_other_ends, "case": _in_the_other_case}
-_OTHERS_WITH_KEYS: Final = (
-    "updateInstallationWebhook",
-    "requestStorefrontOrderAfterSales",
-    "removePublicCartPromotion",
-    "checkoutPublicCart",
-    "quotePublicCart",
-    "revokePublicCart",
-    "consumeHostedCheckoutBrowserTicket",
-    "cancelHostedCheckoutBrowser",
-)
-
-
-@check("IDEM-13", on=_OTHERS_WITH_KEYS, cases=_SIMILAR, rests_on=PLAIN_REPLAY)
-async def a_call_is_not_repeated_under_a_similar_key(
-    case: Case, find_similar: Callable[[Idempotency, str], list[str]]
-) -> None:
-    """The same call under a key with another end, or in the other case where that matters, is not a repeat.
-
-    Where any call of the operation is answered alike, another payload under such a key is no conflict.
-    """
-    idempotency = _idempotency(case, "format", "the key's format is needed")
-
-    async def change(request: Request) -> Request:
-        keys = find_similar(idempotency, request.key or "")
-        case.require_case(keys, "the stated format has no such key beside the one that was used")
-        return request.with_key(keys[0])
-
-    first, repeat = await case.repeat_changed(change, "the same call under a similar key")
-    if not are_alike(case, first, repeat):
-        return
-    fresh = await case.send(first.request.with_fresh_key(), "the same call under another key")
-    if not are_alike(case, first, fresh):
-        message = "a call under a similar key was answered as a repeat of the first one"
-        raise case.violation(message, first, fresh, repeat, expected=f"as under another key, {fresh.summary}")
-    keys = find_similar(idempotency, first.request.key or "")[1:]
-    case.require_case(keys, "the stated format has one such key, and the operation answers alike under any key")
-    other = first.request.with_body(await other_body(case, first.request))
-    conflict = await case.send(other.with_key(keys[0]), "another payload under a similar key")
-    if conflict.status == 409 and (await case.send(other.with_fresh_key(), "another payload, another key")).ok:
-        message = (
-            f"another payload under a similar key, {keys[0]!r} in place of {first.request.key!r}, was answered 409"
-        )
-        raise case.violation(message, first, conflict, expected="200")
-
-
 @check("IDEM-13")
 async def a_key_of_another_format_is_treated_as_stated(case: Case) -> None:
     """A key of another format, also one just outside of the stated bounds, is refused with 400, or accepted.
 
     A warning where a UUID is accepted in braces or without its hyphens, as parsers of UUIDs do.
     """
-    idempotency = _idempotency(case, "other_format", "the answer to a key of another format is needed")
+    idempotency = stated_idempotency(case, "other_format", "the answer to a key of another format is needed")
     keys = _other_keys(idempotency)
     case.require_case(keys, "no key of another format is known")
     number = case.runtime.settings.contract.all.index(case.operation) % len(keys)
@@ -364,7 +275,7 @@ async def _expect_protection(case: Case, request: Request, purpose: str) -> None
 @check("IDEM-13", on=_CREATE)
 async def a_key_without_what_stands_around_it_is_of_another_format(case: Case) -> None:
     """A key that is not written as stated, without one or both of its quotes, is refused with 400."""
-    idempotency = _idempotency(case, "other_format", "the answer to a key of another format is needed")
+    idempotency = stated_idempotency(case, "other_format", "the answer to a key of another format is needed")
     prefix, _, suffix = idempotency.written.partition("{key}")
     case.require_case(prefix or suffix, "keys are written as they are")
     case.require_case(idempotency.other_format == "refused", "a key of another format is accepted as stated")

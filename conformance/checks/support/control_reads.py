@@ -64,11 +64,10 @@ def _identity(request: Request) -> Hashable:
 
 
 def is_idle(case: Case) -> bool:
-    """Whether nothing is in flight, and no request waits for its turn at a rate; or the run ends at its first failure."""
+    """Whether nothing is in flight and waits for its turn at a rate, or the run ends at its first failure."""
     sender = case.runtime.sender
-    return case.runtime.settings.fail_fast or not (
-        sender.limiter.in_flight or case.profile.limits.rate or sender.adaptive_pacer.rate
-    )
+    has_rate = case.profile.limits.rate or sender.adaptive_pacer.rate
+    return case.runtime.settings.fail_fast or not (has_rate or sender.limiter.in_flight)
 
 
 async def control_again(case: Case, control: Request) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -30,6 +31,8 @@ def encode_letter_before(path: str) -> str:
 PLAIN_SPELLINGS: Final[Mapping[str, Callable[[str], str]]] = {
     "an encoded letter": encode_letter,
     "an encoded letter in its prefix": encode_letter_before,
+    "a slash more behind the version": lambda path: path.replace("/v1/", "/v1//", 1),
+    "capitals behind the version": lambda path: re.sub("(?<=/v1/)[^/]+", lambda part: part[0].upper(), path, count=1),
     "a path parameter": lambda path: f"{path};x=1",
     "a suffix": lambda path: f"{path}.json",
     "a detour over a public path": lambda path: path.replace("/api/v1/", "/api/v1/search/%2e%2e/", 1),

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from conformance.checks.support.case import Case
 from conformance.checks.support.key_forms import forms_of_keys
 from conformance.checks.support.media_types import IN_CAPITALS, JSON_TYPE, with_media_type
+from conformance.checks.support.sized_bodies import in_chunks
 from conformance.client.request import Request, new_key
 from conformance.client.response import Answer
 from conformance.contract import load_contract
@@ -56,8 +57,9 @@ def with_headers(request: Request, headers: Mapping[str, str]) -> Request:
 async def unusual_call(case: Case) -> Answer | None:
     """The answer to a good request that is unusual in each way that is no reason to refuse it, sent once an operation.
 
-    It has the headers of a browser, a key of the first form, a media type in capitals, and a read has undeclared
-    parameters. None where it is not 200, or the key's carrier is not known: each check then sends its own part alone.
+    It has the headers of a browser, a key of the first form, a media type in capitals and its content in chunks, and a
+    read has undeclared parameters. None where it is not 200, or the key's carrier is not known: each check then sends
+    its own part alone.
     """
     idempotency = case.profile.idempotency if case.operation.idempotent else None
     if case.operation.idempotent and idempotency is None:
@@ -70,6 +72,8 @@ async def unusual_call(case: Case) -> Answer | None:
             request = request.with_key(make_key() if make_key else new_key(idempotency))
         if case.operation.has_body and JSON_TYPE in case.profile.bodies.media_types:
             request = with_media_type(request, IN_CAPITALS)
+        if case.operation.has_body:
+            request = in_chunks(request)
         if case.operation.is_read:
             request = with_parameters_of_others(request)
         return await case.send(request, "a good request that is unusual in many ways")

@@ -16,6 +16,8 @@ from conformance.reference.registry import fault
 _READINESS = "getInstallationCredentialReadiness"
 _KEY_PATHS = b"/api/v1/open/"
 _SUFFIX = re.compile(rb"\.json$")
+_SLASH = re.compile(rb"(?<=/v1)/(?=/)")
+_OPEN = b"/open/"
 _DOTS = re.compile(rb"/[^/]+/(?:\.|%2[eE]){2}(?=/)")
 _FULL = CALLERS["full"]
 
@@ -67,6 +69,27 @@ def encoded_prefix(policy: Policy) -> Policy:
 )
 def suffix_of_a_format(policy: Policy) -> Policy:
     return _with_detour(policy, _SUFFIX)
+
+
+@fault(
+    "X218",
+    requirement="AUTH-1",
+    title="a second slash behind the version leads past authentication",
+    source="rules by prefix of the raw path, before a router that merges slashes",
+)
+def second_slash(policy: Policy) -> Policy:
+    return _with_detour(policy, _SLASH)
+
+
+@fault(
+    "X219",
+    requirement="AUTH-1",
+    title="capitals behind the version lead past authentication",
+    source="rules that regard the case of a path, before a router that does not",
+)
+def capitals_behind_the_version(policy: Policy) -> Policy:
+    changed = evolve(policy, split=lambda path: policy.split(path.replace(_OPEN.upper(), _OPEN)))
+    return _with_fallback(changed, lambda call: _FULL if _OPEN.upper() in call.request.path else None)
 
 
 @fault(

@@ -23,6 +23,7 @@ _SEARCH = "searchPublicProducts"
 _PRODUCTS = "listPublicMerchantProducts"
 _CONFIG = "getPublicRuntimeConfig"
 _QUOTE = "quotePublicCartCheckout"
+_CART_QUOTE = "quotePublicCart"
 
 
 @fault(
@@ -49,6 +50,21 @@ def raw_id(policy: Policy) -> Policy:
 def chunked_is_missing(policy: Policy) -> Policy:
     def stage(call: Call) -> None:
         if call.request.header_values(b"transfer-encoding") and call.operation in policy.reading.required:
+            raise Refusal("missing_body", "A JSON body is required.")
+
+    return with_stage(policy, stage, pipeline.read_body)
+
+
+@fault(
+    "X215",
+    requirement="BODY-1",
+    title="a quote's chunked body is taken for a missing one",
+    operations=(_CART_QUOTE,),
+    source="a handler that reads as many bytes as Content-Length says",
+)
+def chunked_quote_is_missing(policy: Policy) -> Policy:
+    def stage(call: Call) -> None:
+        if call.request.header_values(b"transfer-encoding") and call.operation == _CART_QUOTE:
             raise Refusal("missing_body", "A JSON body is required.")
 
     return with_stage(policy, stage, pipeline.read_body)

@@ -10,6 +10,7 @@ from conformance.reference.registry import fault
 
 _CHECKOUT = "checkoutPublicCart"
 _CONSUME = "consumeHostedCheckoutBrowserTicket"
+_REQUEST = "requestStorefrontOrderAfterSales"
 _UPDATE = "updateInstallationWebhook"
 _COLUMN = 32
 
@@ -56,3 +57,14 @@ def update_keys_without_end(policy: Policy) -> Policy:
 )
 def consume_keys_in_lower_case(policy: Policy) -> Policy:
     return _with_key_of(policy, _CONSUME, str.lower)
+
+
+@fault(
+    "X217",
+    requirement="IDEM-13",
+    title="an after-sales request reads the last 16 characters of a key",
+    operations=(_REQUEST,),
+    source="a partition key that was made of the end of a longer one",
+)
+def end_of_key_for_after_sales(policy: Policy) -> Policy:
+    return _with_key_of(policy, _REQUEST, lambda key: key[-16:])

@@ -156,3 +156,18 @@ def nul_in_a_description(policy: Policy) -> Policy:
 def _description(body: bytes) -> str:
     value = json.loads(body)
     return str(value.get("description", "")) if isinstance(value, dict) else ""
+
+
+@fault(
+    "X216",
+    requirement="ENV-1",
+    title="an update's answer repeats quotation marks as they are",
+    operations=(_UPDATE,),
+    source="an answer from a template of text, which escapes for HTML and not for JSON",
+)
+def quotation_marks_as_they_are(policy: Policy) -> Policy:
+    def change(call: Call, reply: Reply) -> Reply:
+        is_text = call.operation == _UPDATE and reply.status == 200
+        return evolve(reply, body=reply.body.replace(b'\\"', b'"')) if is_text else reply
+
+    return with_wire(policy, change)
