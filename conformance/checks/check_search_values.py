@@ -355,8 +355,8 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     others = (listed.replace("-", "_"), re.split("[-_]", listed)[0]) if name == "locale" else ()
     several = (f"{listed},x",) if name == "sort" else ()  # a listed sort with another one behind it
     # a table that is an object of JavaScript has a member "constructor"
-    for value in (f"{listed}x", listed[:-1], unlisted_code(name, values), "constructor", *several, *others):
-        if value and value.casefold() not in {known.casefold() for known in values}:
+    for value in ("", f"{listed}x", listed[:-1], unlisted_code(name, values), "constructor", *several, *others):
+        if (value or search.unlisted == "refused") and value.casefold() not in {known.casefold() for known in values}:
             text = f"{name}={value}"
             changed = request.with_query(**{name: value})
             if search.unlisted == "refused":

@@ -80,7 +80,8 @@ class Proof:
     header: Mapping[str, Any] = field(default_factory=dict)
     claims: Mapping[str, Any] = field(default_factory=dict)
     signing: str = "own"
-    """`own`, `other` (another key than the one shown), `none`, or `hmac` (HS256 over the public key)."""
+    """`own`, `other` (another key than the one shown), `none`, `hmac` (HS256 with the public key as its secret), or
+    `shown` (HS256 with the secret that the header shows)."""
     alter: Callable[[str], str] | None = None
     copies: int = 1
     age_s: float = 0.0
@@ -110,8 +111,8 @@ class Proof:
         signing_input = f"{encode(json.dumps(header).encode())}.{encode(payload)}"
         if self.signing == "none":
             return f"{signing_input}."
-        if self.signing == "hmac":
-            secret = self.key.key.as_pem(private=False)
+        if self.signing in ("hmac", "shown"):
+            secret = decode(header["jwk"]["k"]) if self.signing == "shown" else self.key.key.as_pem(private=False)
             return f"{signing_input}.{encode(hmac.new(secret, signing_input.encode(), hashlib.sha256).digest())}"
         from joserfc import jws
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from math import ceil
 from typing import Final
 
@@ -38,7 +39,8 @@ def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
         return clients
     queries = {"with other queries": tuple(request.with_query(n=str(number)) for number in numbers)}
     spellings = other_spellings(case.profile.authorization, 2 * count)
-    spelled = {"in other spellings of its scheme": tuple(with_form(case, request, form) for form in spellings)}
+    forms = islice(cycle(spellings), 2 * count)  # a short scheme has few of them
+    spelled = {"in other spellings of its scheme": tuple(with_form(case, request, form) for form in forms)}
     return (spelled if spellings else {}) | clients | queries
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,6 +29,12 @@ def _claims(**members: object) -> Defect:
 def _private_key(request: Request, url: str) -> Proof:
     proof = proof_of(request)
     return replace(proof, header={"jwk": proof.key.private})
+
+
+def _shown_secret(request: Request, url: str) -> Proof:
+    """Signed with a symmetric key, which a proof must not be (RFC 9449 section 4.3, item 5), and which it shows."""
+    jwk = {"kty": "oct", "k": encode(secrets.token_bytes(32))}
+    return replace(proof_of(request), header={"alg": "HS256", "jwk": jwk}, signing="shown")
 
 
 def _other_htu(change: Callable[[str], str]) -> Defect:
@@ -107,6 +114,7 @@ CONDITIONS: dict[str, Defect] = {
     "5-alg-none": lambda request, url: replace(proof_of(request), header={"alg": "none"}, signing="none"),
     "5-alg-none-capital": lambda request, url: replace(proof_of(request), header={"alg": "None"}, signing="none"),
     "5-alg-hs256": lambda request, url: replace(proof_of(request), header={"alg": "HS256"}, signing="hmac"),
+    "5-alg-hs256-with-a-shown-secret": _shown_secret,
     "6-other-key": lambda request, url: replace(proof_of(request), signing="other"),
     "6-spoilt-signature": lambda request, url: replace(
         proof_of(request), alter=spoil_signature, header={"kid": _KEY_ID}

@@ -75,9 +75,19 @@ async def other_request(case: Case, request: Request) -> Request:
 
 
 async def send_between(case: Case, request: Request, other: Request) -> tuple[Answer, Answer]:
-    """The answers to the other request, and then to the one that has just been limited."""
-    answer = await case.send(other.with_fresh_key(), "counted separately", accept_statuses=LIMITED_STATUSES)
-    return answer, await case.send(request, "still limited", accept_statuses=LIMITED_STATUSES)
+    """The answers to the other request, and to the one that has just been limited, sent just before and after it.
+
+    Of the two the first 429 is returned: what a bucket is refilled with meanwhile is for one request only.
+    """
+    requests = (request, other.with_fresh_key(), request)
+    purposes = ("still limited", "counted separately", "still limited")
+    before, answer, after = await asyncio.gather(
+        *(
+            case.send(item, purpose, accept_statuses=LIMITED_STATUSES)
+            for item, purpose in zip(requests, purposes, strict=True)
+        )
+    )
+    return answer, next((item for item in (before, after) if item.status == 429), after)
 
 
 async def observe(case: Case, request: Request, other: Request, *, attempts: int = ATTEMPTS) -> Separation:

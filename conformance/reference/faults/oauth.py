@@ -171,6 +171,28 @@ def public_key_as_secret(policy: Policy) -> Policy:
     return _signature_unless(policy, "HS256", accepts)
 
 
+@fault(
+    "X220",
+    requirement="OA-6",
+    title="HS256 with a secret that the proof shows is accepted",
+    operations=_TOKEN,
+    source="a library that takes the algorithm from the header and the key from its jwk, of whatever type",
+)
+def shown_secret_accepted(policy: Policy) -> Policy:
+    def accepts(proof: Proof) -> bool:
+        jwk, (signing_input, _, signature) = proof.header.get("jwk"), proof.text.rpartition(".")
+        if not isinstance(jwk, dict) or jwk.get("kty") != "oct":
+            return False
+        digest = hmac.digest(decode_part(str(jwk.get("k", ""))), signing_input.encode(), "sha256")
+        return hmac.compare_digest(digest, decode_part(signature))
+
+    def public(call: Call, proof: Proof) -> None:
+        if not accepts(proof):
+            policy.oauth.proof["public"](call, proof)
+
+    return with_proof(_signature_unless(policy, "HS256", accepts), public=public)
+
+
 def _as_secrets(proof: Proof) -> list[bytes]:
     """The encodings of a public key that a library may use as a secret: JWK text, PEM, DER, the coordinates."""
     jwk = proof.header.get("jwk")

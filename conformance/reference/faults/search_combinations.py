@@ -365,3 +365,17 @@ def no_category_in_a_market(policy: Policy) -> Policy:
 )
 def apostrophe_in_a_category(policy: Policy) -> Policy:
     return _with_broken_value(policy, "category", lambda text: "'" in text)
+
+@fault(
+    "X221",
+    requirement="SRCH-8",
+    title="an empty sort is the first one of the list",
+    operations=_SEARCH,
+    source="a default that an empty text gets, too",
+)
+def empty_sort_accepted(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        is_empty = parameters.get("sort") == ""
+        return _with_parameter(call, "sort", policy.search.sorts[0]) if is_empty else call
+
+    return _with_search(policy, change)

@@ -96,3 +96,16 @@ def test_each_request_of_a_form_differs(judged: Any, answer: Any) -> None:
     stated = {"rate_limit": RateLimit(per="key"), "authorization": Authorization("Bearer {key}", scheme_case="any")}
     result, _ = judged(lambda _: answer(200, {"data": {}}), law, IDENTITY, **stated)
     assert result.outcome is Outcome.PASSED, result.message
+
+
+def test_a_short_scheme_has_few_spellings_and_each_is_sent_several_times(judged: Any, answer: Any) -> None:
+    """A bucket for each of seven spellings would let all of them pass, too."""
+
+    async def law(case: Case) -> None:
+        spelled = forms_of(case, (await case.good_answer()).request)[SPELLINGS]
+        assert len(spelled) == 20
+        assert len({request.authorization for request in spelled}) == 7
+
+    stated = {"rate_limit": RateLimit(per="key"), "authorization": Authorization("Key {key}", scheme_case="any")}
+    result, _ = judged(lambda _: answer(200, {"data": {}}), law, IDENTITY, **stated)
+    assert result.outcome is Outcome.PASSED, result.message
