@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, Final
 
 from conformance.checks.support.certainty import Doubts, note_doubts
 from conformance.checks.support.context import Runtime, control_failed
-from conformance.checks.support.control_reads import control_again, is_idle
+from conformance.checks.support.control_reads import control_again, idle_watch
 from conformance.checks.support.signals import Inapplicable, Inconclusive, Violation, are_other_statuses, require_whole
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
@@ -350,7 +349,7 @@ class Case:
             return await control_again(self, request)
 
         answer, proof = await self.runtime.shared_controls[self.operation.id].negative(
-            self.arrange, refuse_with_new_key, prove, partial(is_idle, self)
+            self.arrange, refuse_with_new_key, prove, idle_watch(self)
         )
         if proof is None or not proof.ok:
             request = await self.arrange()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Hashable
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from conformance.client.request import Request
@@ -63,11 +62,20 @@ def _identity(request: Request) -> Hashable:
     return wire.method, wire.target, wire.headers, wire.content, request.is_minimal
 
 
-def is_idle(case: Case) -> bool:
-    """Whether nothing is in flight and waits for its turn at a rate, or the run ends at its first failure."""
-    sender = case.runtime.sender
-    has_rate = case.profile.limits.rate or sender.adaptive_pacer.rate
-    return case.runtime.settings.fail_fast or not (has_rate or sender.limiter.in_flight)
+def idle_watch(case: Case) -> Callable[[], bool]:
+    """Returns a function: whether the run has sent nothing since it was called before, or ends at its first failure.
+
+    A run with a rate is never idle: there, a request that waits for its turn is dearer than a wait.
+    """
+    sender, seen = case.runtime.sender, -1
+
+    def is_idle() -> bool:
+        nonlocal seen
+        before, seen = seen, sender.requests
+        has_rate = case.profile.limits.rate or sender.adaptive_pacer.rate
+        return case.runtime.settings.fail_fast or not (has_rate or sender.limiter.in_flight or seen != before)
+
+    return is_idle
 
 
 async def control_again(case: Case, control: Request) -> Answer:
@@ -77,7 +85,7 @@ async def control_again(case: Case, control: Request) -> Answer:
     """
     runtime = case.runtime
     if control.operation.is_read and not runtime.settings.fail_fast:
-        answer = await runtime.control_reads.wait(control, runtime.sender.elapsed_s, partial(is_idle, case))
+        answer = await runtime.control_reads.wait(control, runtime.sender.elapsed_s, idle_watch(case))
         if answer is not None:
             case.answers.append(answer.ref)
             return answer

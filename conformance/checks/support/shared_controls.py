@@ -19,9 +19,10 @@ from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 
 _LOOK_S: Final = 0.025
-_LOOKS: Final = 6
+_LOOKS: Final = 16
 """Seconds, and times, for which a control waits for the next negative of its operation, which it then proves too."""
-_MAX_REFUSALS: Final = 12
+_MAX_REFUSALS: Final = 20
+_MAX_REFUSALS_OF_SECRETS: Final = 12
 """Refusals of one request at most: a code or a ticket may expire, and a target may lock what is misused often."""
 
 
@@ -32,6 +33,11 @@ class _Round:
     request: Request
     proof: asyncio.Future[Answer | None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     refusals: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        has_key = self.request.operation.auth == "api_key"
+        return self.refusals >= (_MAX_REFUSALS if has_key else _MAX_REFUSALS_OF_SECRETS)
 
     @property
     def is_proven(self) -> bool:
@@ -71,7 +77,7 @@ class SharedControl:
             answer = await self._refusal(current, refuse, prove)
             current.refusals += 1
             await self._wait_for_another(current, is_idle)
-            if not current.proof.done() and (not self._queue_length or current.refusals >= _MAX_REFUSALS):
+            if not current.proof.done() and (not self._queue_length or current.is_full):
                 await self._prove(current, prove)
         finally:
             self._turn.release()
@@ -80,7 +86,7 @@ class SharedControl:
     async def _wait_for_another(self, current: _Round, is_idle: Callable[[], bool]) -> None:
         """Returns when another negative waits for its turn, or after a moment."""
         for _ in range(_LOOKS):
-            if self._queue_length or current.proof.done() or current.refusals >= _MAX_REFUSALS:
+            if self._queue_length or current.proof.done() or current.is_full:
                 return
             self._arrival.clear()
             with contextlib.suppress(TimeoutError):

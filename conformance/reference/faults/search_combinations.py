@@ -366,6 +366,7 @@ def no_category_in_a_market(policy: Policy) -> Policy:
 def apostrophe_in_a_category(policy: Policy) -> Policy:
     return _with_broken_value(policy, "category", lambda text: "'" in text)
 
+
 @fault(
     "X221",
     requirement="SRCH-8",

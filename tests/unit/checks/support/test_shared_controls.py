@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from conformance.checks.support.shared_controls import SharedControl
 from conformance.checks.support.signals import Inapplicable, Violation
+from conformance.client.request import Request
+from conformance.contract import load_contract
 
 
 class Reply:
@@ -22,20 +25,21 @@ class Reply:
 class Desk:
     """Counts what is arranged and proven."""
 
-    def __init__(self, proof: int = 200) -> None:
+    def __init__(self, proof: int = 200, operation: str = "quotePublicCart") -> None:
         self.arranged = self.proven = 0
+        self.request = Request(load_contract().operations[operation])
         self.proof = proof
         self.control = SharedControl()
 
     async def arrange(self) -> Any:
         self.arranged += 1
-        return f"request {self.arranged}"
+        return self.request
 
     async def prove(self, _: Any) -> Any:
         self.proven += 1
         return Reply(self.proof)
 
-    async def negative(self, status: int) -> Any:
+    async def negative(self, status: int, is_idle: Callable[[], bool] = lambda: True) -> Any:
         async def refuse(_: Any) -> Any:
             await asyncio.sleep(0)
             if status == 0:
@@ -44,7 +48,7 @@ class Desk:
                 raise Violation("not refused", Reply(status))  # type: ignore[arg-type]
             return Reply(status)
 
-        return await self.control.negative(self.arrange, refuse, self.prove)
+        return await self.control.negative(self.arrange, refuse, self.prove, is_idle)
 
     def run(self, *statuses: int) -> list[Any]:
         async def together() -> list[Any]:
@@ -94,11 +98,33 @@ def test_one_that_sends_nothing_does_not_keep_the_others_waiting(order: tuple[in
         assert isinstance(result, Inapplicable) if status == 0 else result[1].ok
 
 
-def test_a_request_is_proven_again_after_a_dozen_refusals() -> None:
-    """A code may expire, and a target may lock what is misused often."""
-    desk = Desk()
+@pytest.mark.parametrize(("operation", "controls"), [("exchangeOAuthToken", 3), ("quotePublicCart", 2)])
+def test_a_request_is_proven_again_after_a_dozen_refusals_or_two(operation: str, controls: int) -> None:
+    """A code may expire, and a target may lock what is misused often: sooner a code or a ticket than a cart."""
+    desk = Desk(operation=operation)
     assert len(desk.run(*[401] * 30)) == 30
-    assert (desk.arranged, desk.proven) == (3, 3)
+    assert (desk.arranged, desk.proven) == (controls, controls)
+
+
+@pytest.mark.parametrize(("is_idle", "controls"), [(False, 1), (True, 2)])
+def test_a_control_waits_for_the_next_negative_while_the_run_sends_something(is_idle: bool, controls: int) -> None:
+    """The next one needs no control of its own then. Where nothing is sent, none is to be expected."""
+    desk, looked = Desk(), asyncio.Event()
+
+    def look() -> bool:
+        looked.set()
+        return is_idle
+
+    async def later() -> Any:
+        await looked.wait()
+        return await desk.negative(400)
+
+    async def both() -> list[Any]:
+        return await asyncio.gather(desk.negative(401, look), later())
+
+    results = asyncio.run(both())
+    assert all(proof.ok for _, proof in results)
+    assert (desk.arranged, desk.proven) == (controls, controls)
 
 
 def test_a_cancelled_negative_does_not_keep_the_others_waiting() -> None:
