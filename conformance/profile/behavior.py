@@ -196,12 +196,8 @@ class Search:
     item_merchant: Annotated[MemberPointer, fact("In an item: the value that merchant filters.")] = ""
     category: Annotated[str, fact("A value that some, but not all, products have.")] = ""
     merchant: Annotated[str, fact("A value that some, but not all, products have.")] = ""
-    page_size_above: Annotated[
-        PageSizeTreatment, fact("What happens above page_size_max: 400, or page_size_max is used.")
-    ] = ""
-    page_size_below: Annotated[
-        PageSizeTreatment, fact("What happens below page_size_min: 400, or page_size_min is used.")
-    ] = ""
+    page_size_above: Annotated[PageSizeTreatment, fact("Above page_size_max: 400, or page_size_max is used.")] = ""
+    page_size_below: Annotated[PageSizeTreatment, fact("Below page_size_min: 400, or page_size_min is used.")] = ""
     past_the_end: Annotated[PastTheEnd, fact("What a page after the last one is: an empty list, 400 or 404.")] = ""
     page_max: Annotated[
         Count | None,

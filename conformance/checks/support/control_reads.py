@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _WAIT_S: Final = 1.0
 """Seconds for which a control waits for the read of another check before it is sent."""
 _LOOKS: Final = 20
-"""In that time it looks as many times whether the run sends anything: at its end, nobody reads any more."""
+"""In that time it looks as many times whether the run sends anything. At the end of a run nothing else is sent."""
 _MOST_IDLE_LOOKS: Final = 2
 
 
