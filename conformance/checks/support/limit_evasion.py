@@ -19,7 +19,7 @@ _ADDRESS_HEADERS: Final = ("X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP")
 _USER_AGENT: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:{number}.0) Gecko/20100101 Firefox/{number}.0"
 _LEAST: Final = 10
 _MOST: Final = 100
-"""Requests in each form: with what has passed before, more than the limit allows."""
+"""Requests in each form."""
 
 
 def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
@@ -45,7 +45,8 @@ def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
 
 
 def _request_count(facts: RateLimit) -> int:
-    needed = ceil((facts.limit or 0) * facts.tolerance)
+    """More than the limit allows in a quarter of its window: what has been sent before may all have been limited."""
+    needed = 1 + ceil(1.25 * (facts.limit or 0) * facts.tolerance)
     return min(max(_LEAST, needed), _MOST, max(_LEAST, facts.max_requests))
 
 
