@@ -36,6 +36,8 @@ _UUID_VERSIONS: Final = (1, 3, 4, 5)
 _LAST_CHARACTERS: Final = ("0a189bxyzAXZ", "-_.~:+")
 """The first two differ in the bits that count at the end of base64 (RFC 4648, section 4)."""
 _CREATE: Final = "createInstallationWebhook"
+_MARKS: Final = "_-.:/~"
+"""A class of characters such as \\w has some of them, and the class of the format may have none."""
 _RANDOM = secrets.SystemRandom()
 Make = Callable[[Idempotency], list[str]]
 
@@ -298,4 +300,6 @@ def _other_keys(idempotency: Idempotency) -> list[str]:
         shortest, longest = _shortest(idempotency), _longest(idempotency)
         candidates = [malformed_key(idempotency), *(key[:-1] for key in shortest), *(f"{key}0" for key in longest)]
         candidates += [other for key in longest for other in (f"{key}{key[-1:]}", f"{key[:1]}{key}")]
+        key, middle = new_key(idempotency), len(shortest[0] if shortest else "") // 2
+        candidates += [f"{key[:middle]}{mark}{key[middle + 1 :]}" for mark in _MARKS]
     return [key for key in dict.fromkeys(candidates) if key and not is_well_formed(idempotency, key)]

@@ -1,4 +1,4 @@
-"""Faults of single operations that take similar idempotency keys for one: IDEM-13."""
+"""Faults of keys that are almost of the format, and of operations that take similar keys for one: IDEM-13."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from conformance.reference.call import Call
 from conformance.reference.policy import Policy, with_idempotency
 from conformance.reference.registry import fault
+from conformance.reference.variants.keys import with_key_format
 
 _CHECKOUT = "checkoutPublicCart"
 _CONSUME = "consumeHostedCheckoutBrowserTicket"
@@ -68,3 +69,14 @@ def consume_keys_in_lower_case(policy: Policy) -> Policy:
 )
 def end_of_key_for_after_sales(policy: Policy) -> Policy:
     return _with_key_of(policy, _REQUEST, lambda key: key[-16:])
+
+
+@fault(
+    "X222",
+    requirement="IDEM-13",
+    title="a key with an underscore is accepted, and its format has none",
+    source="a pattern with \\w in place of letters and digits",
+    seeded_in="V315",
+)
+def key_with_underscore(policy: Policy) -> Policy:
+    return with_key_format(policy, "[A-Za-z0-9_-]{10,40}", any_case=True)
