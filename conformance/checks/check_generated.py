@@ -191,7 +191,7 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
             expect_same(case, first, await replay(case, first.request))
 
     await explore(
-        case, sample.fitting, law, examples=case.examples // _FIXTURE_SHARE, show=sample.change_in_words,
+        case, sample.fitting, law, examples=case.examples // (2 * _FIXTURE_SHARE), show=sample.change_in_words,
         needs="the body has no member that may vary",
     )  # fmt: skip
 

@@ -79,6 +79,32 @@ async def an_optional_parameter_may_be_missing(case: Case, names: tuple[str, ...
     )
 
 
+@check("SRCH-2")
+async def both_optional_parameters_may_be_there(case: Case) -> None:
+    """A search for the category and the merchant of one item is answered 200 where each of them alone is."""
+    search = case.profile.search
+    places = {"category": search.item_category, "merchant": search.item_merchant}
+    case.require_case(all(places.values()), "where an item shows its category and its merchant is not stated")
+    request = await case.arrange()
+    items = items_of(await case.good_answer())
+    found = [values for item in items if len(values := _values_at(item, places)) == len(places)]
+    case.require_case(found, "no item of the first page shows its category and its merchant")
+    answer = await case.send_with_retry(request.with_query(**found[0]), "both filters, for one item", request)
+    if answer.ok:
+        return
+    controls = [await case.control(request.with_query(**{name: value})) for name, value in found[0].items()]
+    message = (
+        "a search for the category and the merchant of one item was not answered 200, and one for each of them was"
+    )
+    raise case.violation(message, *controls, answer, expected="200")
+
+
+def _values_at(item: Any, places: Mapping[str, str]) -> dict[str, str]:
+    """By name, the text or the number at each place that has one."""
+    values = {name: pointer.get(item, place) for name, place in places.items() if pointer.has(item, place)}
+    return {name: str(value) for name, value in values.items() if isinstance(value, str) or type(value) is int}
+
+
 def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str, Level | None]]:
     """By case, the parameter, its value, and the level of the violation where that is debatable."""
     values = {"word": "abc", "fraction": "1.5", "nan": "NaN", "trailing-letter": "9x", "infinity": "Infinity",

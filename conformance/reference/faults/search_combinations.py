@@ -380,3 +380,19 @@ def empty_sort_accepted(policy: Policy) -> Policy:
         return _with_parameter(call, "sort", policy.search.sorts[0]) if is_empty else call
 
     return _with_search(policy, change)
+
+
+@fault(
+    "X223",
+    requirement="SRCH-2",
+    title="a search for a category and a merchant is refused",
+    operations=_SEARCH,
+    source="one of two indexes is asked, and nothing joins them",
+)
+def both_filters_refused(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        if {"category", "merchant"} <= parameters.keys():
+            raise Refusal("invalid_query", "A search takes one filter.")
+        return call
+
+    return _with_search(policy, change)

@@ -303,7 +303,7 @@ def test_a_form_is_no_list(judged: Any, answer: Any, accepts: str, outcome: Outc
     """A service that looks at the form of a locale alone is found, where others are refused, as stated."""
 
     def script(arrived: Any) -> bytes:
-        is_good = re.search(accepts, asked(arrived)["locale"])
+        is_good = re.search(accepts, asked(arrived).get("locale", ""))
         return bytes(answer(200, {"data": ITEMS}) if is_good else answer(400, {"code": "c"}))
 
     law = partial(an_unlisted_value_is_treated_as_stated, fact="locales")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,7 +30,7 @@ def test_calls_that_are_let_through_evenly(
     async def pause(seconds: float) -> None:
         now[0] += seconds
 
-    monkeypatch.setattr(separate_counts, "asyncio", SimpleNamespace(sleep=pause))
+    monkeypatch.setattr(separate_counts, "asyncio", SimpleNamespace(sleep=pause, gather=asyncio.gather))
 
     def script(arrived: Any) -> bytes:
         bucket = arrived.target if is_separate else ""
