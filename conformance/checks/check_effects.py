@@ -20,7 +20,7 @@ from conformance.checks.support.plain_replays import plain_replays
 from conformance.checks.support.refused_effects import expect_no_effect
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY
-from conformance.checks.support.schema_bounds import BoundViolation, values_beyond_bounds
+from conformance.checks.support.schema_bounds import BoundViolation, last_upper_bound, values_beyond_bounds
 from conformance.checks.support.signs import UNMOVED
 from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
@@ -31,7 +31,6 @@ _BOUNDED: Final = (
     "cancelHostedCheckoutBrowser",
 )
 """Of each kind of resource one operation."""
-_UPPER_BOUNDS: Final = ("maxLength", "maxItems", "maximum")
 _WRONG: tuple[object, ...] = (7, "x", [])
 """Of any type, one of these is of another."""
 
@@ -106,10 +105,8 @@ async def a_body_beyond_a_bound_has_no_effect(case: Case) -> None:
     request = await case.arrange()
 
     def violation_in(good: Request) -> BoundViolation | None:
-        """The last one, a long text rather than a long list, of a member of the body rather than within one."""
         found = values_beyond_bounds(good.body, schema, fixed_places(case), fixture_values(case, good))
-        upper = [violation for violation in found if violation.bound in _UPPER_BOUNDS]
-        return min(reversed(upper), key=lambda v: (_UPPER_BOUNDS.index(v.bound), v.where.count("/")), default=None)
+        return last_upper_bound(found)
 
     def break_bound(good: Request) -> Request:
         other = violation_in(good)

@@ -21,7 +21,7 @@ from conformance.checks.support.properties import draw, explore, seed_of
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import KEY_ENDS, PLAIN_REPLAY, expect_same, fix_proof_id, replay
 from conformance.checks.support.sample_body import SampleBody
-from conformance.checks.support.schema_bounds import BoundViolation, values_beyond_bounds
+from conformance.checks.support.schema_bounds import BoundViolation, last_upper_bound, values_beyond_bounds
 from conformance.checks.support.schema_breaks import PlaceSchemas, draw_edits, select_edits, trim_texts
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.checks.support.stored_values import StoredValues
@@ -143,7 +143,10 @@ def _expect_fit(case: Case, name: str, request: Request) -> None:
 
 @check("BODY-4")
 async def nothing_beyond_a_bound_is_accepted(case: Case) -> None:
-    """Values just beyond each bound of the schema (length, number, count) are refused."""
+    """Values just beyond each bound of the schema (length, number, count) are refused.
+
+    Operations with one schema share the bounds, but for the last upper one, with which BODY-8 asks each of them.
+    """
     schema, name = schema_of(case), case.operation.request_schema
     case.need(schema is not None, f"schemas.{name}", "a schema of the body is needed")
     request = await case.arrange()
@@ -151,7 +154,8 @@ async def nothing_beyond_a_bound_is_accepted(case: Case) -> None:
     bounds = [example for example in violations if _is_violation(case, request, example)][:_MAX_BOUNDS]
     _expect_fit(case, name, request)
     case.require_case(bounds, f"{name} has no bound that a good body keeps")
-    for example in part_by_schema(bounds, case.profile, case.operation):
+    part, exposed = part_by_schema(bounds, case.profile, case.operation), last_upper_bound(bounds)
+    for example in (*part, *([exposed] if exposed is not None and exposed not in part else ())):
         bad = request.with_body(example.body).with_fresh_key()
         await case.refusal(
             bad, refusals(case), f"a body beyond {example.bound} of {name} at {example.where}", any_refusal=True

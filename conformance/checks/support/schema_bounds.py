@@ -54,6 +54,18 @@ class BoundViolation:
     body: Any
 
 
+_UPPER_BOUNDS: Final = ("maxLength", "maxItems", "maximum")
+
+
+def last_upper_bound(violations: Iterable[BoundViolation]) -> BoundViolation | None:
+    """The last one beyond an upper bound, which a database may be the last to refuse; None without one.
+
+    A long text rather than a long list, and a member of the body rather than one within another member.
+    """
+    upper = [violation for violation in violations if violation.bound in _UPPER_BOUNDS]
+    return min(reversed(upper), key=lambda v: (_UPPER_BOUNDS.index(v.bound), v.where.count("/")), default=None)
+
+
 def values_beyond_bounds(
     body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]
 ) -> Iterator[BoundViolation]:

@@ -10,7 +10,7 @@ from typing import Final
 _NUMBERED: Final = re.compile(r"\D*((19|20)\d\d\D+)?\d{1,11}")
 """`ORD-1001`, `2026-000017`: each installation may count so for itself."""
 
-_LONG_NUMBER: Final = re.compile("[1-9][0-9]{6,}")
+_LONG_NUMBER: Final = re.compile("[1-9][0-9]{5,}")
 _NUMBER: Final = re.compile("[0-9]+")
 _LEADING_NUMBER: Final = re.compile(r"[^0-9a-z]*0*(\d+)")
 _LONGEST_COUNT: Final = 9
