@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,7 +24,9 @@ _LOOKS: Final = 16
 """Seconds, and times, for which a control waits for the next negative of its operation, which it then proves too."""
 _MAX_REFUSALS: Final = 20
 _MAX_REFUSALS_OF_SECRETS: Final = 12
-"""Refusals of one request at most: a code or a ticket may expire, and a target may lock what is misused often."""
+"""Refusals of one request at most: a target may lock what is misused often, sooner a code or a ticket than a cart."""
+_LONGEST_ROUND_OF_SECRETS_S: Final = 1.5
+"""Seconds after which a code or a ticket is proven: it may expire soon."""
 
 
 @dataclass(slots=True)
@@ -33,11 +36,14 @@ class _Round:
     request: Request
     proof: asyncio.Future[Answer | None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     refusals: int = 0
+    began: float = field(default_factory=time.monotonic)
 
     @property
     def is_full(self) -> bool:
-        has_key = self.request.operation.auth == "api_key"
-        return self.refusals >= (_MAX_REFUSALS if has_key else _MAX_REFUSALS_OF_SECRETS)
+        if self.request.operation.auth == "api_key":
+            return self.refusals >= _MAX_REFUSALS
+        is_old = time.monotonic() - self.began > _LONGEST_ROUND_OF_SECRETS_S
+        return is_old or self.refusals >= _MAX_REFUSALS_OF_SECRETS
 
     @property
     def is_proven(self) -> bool:
