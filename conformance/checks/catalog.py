@@ -93,6 +93,9 @@ def explanation(name: str) -> Iterator[str]:
         yield f"{check.id}"
         yield f"  {check.summary}"
         yield f"  on {', '.join(operation.id for operation in check.operations(contract))}"
+        if check.deep_on:
+            also = {*check.operations(contract, "deep")} - {*check.operations(contract)}
+            yield f"  in deep depth on {', '.join(sorted(operation.id for operation in also))} too"
         if check.rests_on:
             yield f"  a failure has the cause of {check.rests_on}, where that failed too"
         yield ""

@@ -26,7 +26,11 @@ async def the_headers_of_a_browser_prevent_no_success(case: Case) -> None:
         raise case.violation(message, control, answer, expected="200")
 
 
-@check("STA-2", on=("getApiKeyIdentity", "createInstallationWebhook", "searchPublicProducts", "exchangeOAuthToken"))
+@check(
+    "STA-2",
+    on=("getApiKeyIdentity", "createInstallationWebhook", "searchPublicProducts", "exchangeOAuthToken"),
+    deep_on="all",
+)
 async def the_headers_of_a_minimal_client_suffice(case: Case) -> None:
     """A good request without Accept, which accepts any media type, and with names of headers in lower case is good.
 
@@ -61,7 +65,7 @@ _REFUSING: Final = (
 """Operations of every kind: what writes errors is mostly one place of a service."""
 
 
-@check("ENV-1", on=_REFUSING)
+@check("ENV-1", on=_REFUSING, deep_on="all")
 async def a_refusal_to_a_browser_is_judged(case: Case) -> None:
     """A defective request with the headers of a browser is sent, so that the invariants judge its refusal too.
 
@@ -82,7 +86,11 @@ async def a_refusal_to_a_browser_is_judged(case: Case) -> None:
     expect_survival(case, "such a request", answer, oversize=False)
 
 
-@check("STA-1", on=("getApiKeyIdentity", "searchPublicProducts", "consumeHostedCheckoutBrowserTicket"))
+@check(
+    "STA-1",
+    on=("getApiKeyIdentity", "searchPublicProducts", "consumeHostedCheckoutBrowserTicket"),
+    deep_on="all",
+)
 async def odd_headers_are_survived(case: Case) -> None:
     """Headers that a client or a proxy may add, with values that are not of their form, get a declared status."""
     request = await case.arrange()
@@ -91,7 +99,11 @@ async def odd_headers_are_survived(case: Case) -> None:
     expect_survival(case, f"a request with odd values of {', '.join(_ODD_HEADERS)}", answer, oversize=False)
 
 
-@check("STA-1", on=("getApiKeyIdentity", "searchPublicProducts", "createInstallationWebhook"))
+@check(
+    "STA-1",
+    on=("getApiKeyIdentity", "searchPublicProducts", "createInstallationWebhook"),
+    deep_on="all",
+)
 async def another_media_type_is_never_answered(case: Case) -> None:
     """A good request that accepts XML alone gets JSON, or a refusal with a declared status (Endpoints, rule 1).
 
@@ -120,7 +132,7 @@ _UNANSWERED = frozenset({0})
 """For a lost answer, which has no status: the request is not repeated."""
 
 
-@check("STA-1", on="createInstallationWebhook")
+@check("STA-1", on="createInstallationWebhook", deep_on="body")
 async def an_expectation_to_continue_is_survived(case: Case) -> None:
     """A body announced with `Expect: 100-continue`, as curl and .NET do, gets a declared status: 417 is none.
 

@@ -142,7 +142,7 @@ def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request
     return lambda request: arranger.with_changed_key(request, change), f"the key {credential!r}, {change.words}"
 
 
-@check("AUTH-1", on="getApiKeyIdentity")
+@check("AUTH-1", on="getApiKeyIdentity", deep_on="api-key")
 async def a_key_of_other_characters_is_refused(case: Case) -> None:
     """A key with a byte that is not ASCII is answered 401, or 400 as a malformed header."""
     key = case.runtime.arranger.key_of(case.runtime.arranger.credential_for(case.operation).name)
@@ -157,7 +157,7 @@ async def a_key_of_other_characters_is_refused(case: Case) -> None:
     )
 
 
-@check("AUTH-1", on="getApiKeyIdentity")
+@check("AUTH-1", on="getApiKeyIdentity", deep_on="api-key")
 async def a_key_with_a_word_behind_it_is_refused(case: Case) -> None:
     """A good key with a word behind it is no credential (RFC 9110 section 11.4). A warning: some read one word."""
     form = f"{case.profile.authorization.format} more"
@@ -175,7 +175,7 @@ _PATTERNS = ("' OR '1'='1", "%", "*", "null", "undefined", "true", "0", "[]")
 """Texts that match any key where a key is pasted into a query, or compared as a pattern or with an absent value."""
 
 
-@check("AUTH-1", on="getApiKeyIdentity")
+@check("AUTH-1", on="getApiKeyIdentity", deep_on="api-key")
 async def a_key_is_no_pattern(case: Case) -> None:
     """A text that a query or a program may read as any key is not answered 200. A firewall may refuse it with 403."""
 
@@ -206,7 +206,7 @@ _LONG_KEY: Final = 1_500
 """Characters: more than a database's usual column has, and well within what a server accepts as a header."""
 
 
-@check("STA-1", on="getApiKeyIdentity")
+@check("STA-1", on="getApiKeyIdentity", deep_on="api-key")
 async def an_odd_authorization_header_is_survived(case: Case) -> None:
     """A long key, and a second Authorization header, get a declared status, or the refusal of what stands in front."""
     request = await case.arrange()
@@ -322,7 +322,7 @@ async def a_401_names_its_scheme(case: Case) -> None:
     _expect_scheme(case, await _refusal_without_header(case))
 
 
-@check("AUTH-3", on="getApiKeyIdentity", cases=cases(INACTIVE))
+@check("AUTH-3", on="getApiKeyIdentity", deep_on="api-key", cases=cases(INACTIVE))
 async def a_401_to_an_inactive_key_names_its_scheme(case: Case, credential: str) -> None:
     """The 401 to a revoked or expired key carries WWW-Authenticate, too."""
     absent = has_category(case.profile, case.operation, INACTIVE)

@@ -94,7 +94,7 @@ async def a_key_of_any_case_is_accepted_in_the_other_one(case: Case) -> None:
     await _expect_accepted(case, key_in_other_case(stated), "authorization.key_case = 'any'")
 
 
-@check("AUTH-4", on="getApiKeyIdentity")
+@check("AUTH-4", on="getApiKeyIdentity", deep_on="api-key")
 async def a_revoked_key_is_refused_in_every_spelling(case: Case) -> None:
     """A revoked or expired key is answered 401 in another case of scheme or key too, where a good one is accepted."""
     forms, inactive = equal_forms(case.profile.authorization), names(case.profile, case.operation, INACTIVE)

@@ -196,7 +196,7 @@ async def the_case_of_a_media_type_does_not_count(case: Case) -> None:
         await _expect_accepted(case, IN_CAPITALS, "bodies.media_types", Level.RECOMMENDED)
 
 
-@check("BODY-9", on="createInstallationWebhook")
+@check("BODY-9", on="createInstallationWebhook", deep_on="body")
 async def a_quoted_charset_is_the_same_one(case: Case) -> None:
     """A charset that is accepted is accepted between quotes (RFC 9110, section 8.3.1): a refusal is a warning.
 
@@ -308,7 +308,7 @@ async def a_body_ends_at_the_stated_size(case: Case) -> None:
     )
 
 
-@check("BODY-9", on="createInstallationWebhook")
+@check("BODY-9", on="createInstallationWebhook", deep_on="body")
 async def a_body_in_chunks_ends_at_the_stated_size(case: Case) -> None:
     """A body in chunks, whose size no header says, is answered 400 where it is a byte longer than stated."""
     limit = case.profile.bodies.max_bytes
@@ -321,7 +321,7 @@ async def a_body_in_chunks_ends_at_the_stated_size(case: Case) -> None:
     )
 
 
-@check("BODY-9", on="createInstallationWebhook")
+@check("BODY-9", on="createInstallationWebhook", deep_on="body")
 async def the_size_of_a_body_is_counted_in_bytes(case: Case) -> None:
     """A body of more bytes than stated, and fewer letters, is answered 400."""
     bodies = case.profile.bodies

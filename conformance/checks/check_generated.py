@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Hashable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import part_by_schema
@@ -333,7 +333,10 @@ async def a_generated_search_is_answered(case: Case) -> None:
     case.note(f"{sum(outcomes)} of {len(outcomes)} generated searches were answered 200")
 
 
-@check("IDEM-10", on="createInstallationWebhook", cases={"first": 0, "last": -1, "generated": None}, rests_on=KEY_ENDS)
+_PLACES: Final = {"first": 0, "last": -1, "generated": None}
+
+
+@check("IDEM-10", on="createInstallationWebhook", deep_on="idempotent", cases=_PLACES, rests_on=KEY_ENDS)
 async def keys_that_differ_are_different_calls(case: Case, position: int | None) -> None:
     """Two well-formed keys that differ in one character are different calls."""
     from conformance.checks.support.strategies import neighbour_of, positions

@@ -85,7 +85,12 @@ async def a_replay_outlives_other_calls(case: Case) -> None:
     expect_same(case, first, await replay(case, first.request))
 
 
-@check("IDEM-1", on=("quotePublicCart", "updateInstallationWebhook"), rests_on=PLAIN_REPLAY)
+@check(
+    "IDEM-1",
+    on=("quotePublicCart", "updateInstallationWebhook"),
+    deep_on="path idempotent",
+    rests_on=PLAIN_REPLAY,
+)
 async def a_replay_outlives_another_call_on_its_resource(case: Case) -> None:
     """After an equal call on its resource, under another key, a repeat of the first is not a third call.
 
@@ -253,7 +258,7 @@ async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
         raise
 
 
-@check("IDEM-3", on=("quotePublicCart", "updateInstallationWebhook"))
+@check("IDEM-3", on=("quotePublicCart", "updateInstallationWebhook"), deep_on="path idempotent")
 async def a_second_call_on_its_resource_needs_a_key_too(case: Case) -> None:
     """Without a key an operation is not answered 200 either where it was carried out on that resource before."""
     idempotency = _need_keys(case)

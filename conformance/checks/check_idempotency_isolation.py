@@ -96,7 +96,7 @@ async def a_refusal_does_not_use_the_key_up(case: Case, refuse: Refuse) -> None:
     await _expect_free_key(case, refuse)
 
 
-@check("IDEM-8", on="revokePublicCart")
+@check("IDEM-8", on="revokePublicCart", deep_on=_OPERATIONS)
 async def a_revoked_credential_does_not_use_the_key_up(case: Case) -> None:
     """After a 401 to a revoked API key the same idempotency key, with the good credential, still executes."""
     await _expect_free_key(case, _revoked_credential)

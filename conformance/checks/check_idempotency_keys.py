@@ -75,7 +75,7 @@ async def a_key_of_the_stated_grammar_is_accepted(case: Case, make: Make) -> Non
     idempotency = stated_idempotency(case, "format", "the key's format is needed")
     keys = [key for key in make(idempotency) if is_well_formed(idempotency, key)]
     case.require_case(keys, "the stated format has no such key")
-    for key in keys if case.operation.id == _CREATE else keys[:1]:
+    for key in keys if _has_all_keys(case) else keys[:1]:
         request = await case.arrange()
         answer = await case.send(request.with_key(key), f"a key of {len(key)} characters")
         if answer.ok:
@@ -85,6 +85,11 @@ async def a_key_of_the_stated_grammar_is_accepted(case: Case, make: Make) -> Non
             raise Inconclusive("a key that is so short was used before", answer)
         message, level = "a key of the stated format was refused", level_of_version(idempotency, key)
         raise case.violation(message, answer, expected="200", level=level)
+
+
+def _has_all_keys(case: Case) -> bool:
+    """Whether the operation is asked with every key: in deep depth each one is, and one of them always."""
+    return case.operation.id == _CREATE or case.profile.limits.depth == "deep"
 
 
 def _after_comma(_: Idempotency) -> list[str]:
@@ -126,7 +131,7 @@ def _takes_any(idempotency: Idempotency) -> bool:
     return idempotency.format == "any" or idempotency.other_format == "accepted"
 
 
-@check("IDEM-13", on=_CREATE, cases=_ends)
+@check("IDEM-13", on=_CREATE, deep_on="idempotent", cases=_ends)
 async def keys_that_differ_at_the_end_are_different_keys(case: Case, make: Make) -> None:
     """Two keys, of the shortest or of the longest, that differ in the last character are different keys.
 
@@ -250,7 +255,7 @@ async def a_key_of_another_format_is_treated_as_stated(case: Case) -> None:
     keys = _other_keys(idempotency)
     case.require_case(keys, "no key of another format is known")
     number = case.runtime.settings.contract.all.index(case.operation) % len(keys)
-    for key in keys if case.operation.id == _CREATE else (keys[number],):
+    for key in keys if _has_all_keys(case) else (keys[number],):
         request = await case.arrange()
         purpose = f"a key of another format, {len(key)} characters"
         if idempotency.other_format == "refused":
@@ -274,7 +279,7 @@ async def _expect_protection(case: Case, request: Request, purpose: str) -> None
         raise case.violation(message, answer, repeated, expected="the same answer again")
 
 
-@check("IDEM-13", on=_CREATE)
+@check("IDEM-13", on=_CREATE, deep_on="idempotent")
 async def a_key_without_what_stands_around_it_is_of_another_format(case: Case) -> None:
     """A key that is not written as stated, without one or both of its quotes, is refused with 400."""
     idempotency = stated_idempotency(case, "other_format", "the answer to a key of another format is needed")

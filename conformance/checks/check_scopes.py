@@ -109,7 +109,7 @@ _SPELLINGS: Final = {
 }
 
 
-@check("SCO-1", on="listInstallationWebhookDeliveries")
+@check("SCO-1", on="listInstallationWebhookDeliveries", deep_on="scoped")
 async def another_spelling_of_the_path_opens_no_way_around_scopes(case: Case) -> None:
     """A key without the scope is not answered 200 where a letter of the path is encoded, or a slash stands behind it.
 
@@ -131,7 +131,7 @@ async def another_spelling_of_the_path_opens_no_way_around_scopes(case: Case) ->
     await case.share_control(refuse, "another spelling of the path")
 
 
-@check("SCO-1", on="listInstallationWebhookDeliveries")
+@check("SCO-1", on="listInstallationWebhookDeliveries", deep_on="scoped")
 async def the_spelling_of_the_scheme_gives_no_scope(case: Case) -> None:
     """In another case of its scheme or its own a key has no other scopes, where the case does not count as stated."""
     lacking = credentials_without_scope(case.profile, case.operation)

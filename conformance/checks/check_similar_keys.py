@@ -67,7 +67,7 @@ _OTHERS_WITH_KEYS: Final = (
 )
 
 
-@check("IDEM-13", on=_OTHERS_WITH_KEYS, cases=_SIMILAR, rests_on=PLAIN_REPLAY)
+@check("IDEM-13", on=_OTHERS_WITH_KEYS, deep_on="idempotent", cases=_SIMILAR, rests_on=PLAIN_REPLAY)
 async def a_call_is_not_repeated_under_a_similar_key(
     case: Case, find_similar: Callable[[Idempotency, str], list[str]]
 ) -> None:

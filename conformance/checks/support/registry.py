@@ -32,6 +32,8 @@ class Check:
     requirement: str
     function: Function
     on: str | tuple[str, ...] = ()
+    deep_on: str | tuple[str, ...] = ()
+    """The operations in a run of deep depth; empty: those of `on`."""
     cases: Cases | None = None
     exclusive: bool = False
     chain: bool = False
@@ -53,9 +55,11 @@ class Check:
     def summary(self) -> str:
         return (inspect.getdoc(self.function) or "").split("\n")[0]
 
-    def operations(self, contract: Contract) -> tuple[Operation, ...]:
-        if self.on:
-            return contract.select(self.on)
+    def operations(self, contract: Contract, depth: str = "standard") -> tuple[Operation, ...]:
+        """The operations that it asks in a run of that depth."""
+        selector = (depth == "deep" and self.deep_on) or self.on
+        if selector:
+            return contract.select(selector)
         return tuple(contract.operations[name] for name in contract.requirements[self.requirement].operations)
 
 
@@ -85,6 +89,7 @@ def check(
     requirement: str,
     *,
     on: str | tuple[str, ...] = (),
+    deep_on: str | tuple[str, ...] = (),
     cases: Cases | None = None,
     exclusive: bool = False,
     chain: bool = False,
@@ -93,7 +98,8 @@ def check(
 ) -> Callable[[Function], Function]:
     """Registers an async function as a check of a requirement.
 
-    It is called with the Case and, where there are `cases`, the case's value. `exclusive` runs it last and alone.
+    It is called with the Case and, where there are `cases`, the case's value. `deep_on` selects more operations than
+    `on`, for runs in deep depth: one implementation usually serves all of them. `exclusive` runs it last and alone.
     A `chain` is a long sequence of calls: it starts first. `rests_on` is the id of a check whose failure on the
     operation explains one of this check. `shares` names the calls that other checks of the operation judge as well.
     """
@@ -101,7 +107,19 @@ def check(
     def register(function: Function) -> Function:
         subject = function.__module__.rpartition(".")[2]
         _registry.append(
-            Check(function.__name__, subject, requirement, function, on, cases, exclusive, chain, rests_on, shares)
+            Check(
+                function.__name__,
+                subject,
+                requirement,
+                function,
+                on,
+                deep_on,
+                cases,
+                exclusive,
+                chain,
+                rests_on,
+                shares,
+            )
         )
         return function
 
@@ -129,7 +147,7 @@ def instances(checks: Iterable[Check], profile: Profile, contract: Contract) -> 
     """The instances of these checks for a profile."""
     found = []
     for entry in checks:
-        for operation in entry.operations(contract):
+        for operation in entry.operations(contract, profile.limits.depth):
             if entry.cases is None:
                 found.append(Instance(entry, operation))
                 continue

@@ -52,6 +52,15 @@ def test_a_check_has_operations(check: Check) -> None:
     assert selected & set(CONTRACT.requirements[check.requirement].operations)
 
 
+@each
+def test_a_run_in_deep_depth_asks_more_operations_of_the_requirement(check: Check) -> None:
+    """What deep depth adds is further operations of the same requirement: none is left out, none is foreign to it."""
+    usual, deep = {*check.operations(CONTRACT)}, {*check.operations(CONTRACT, "deep")}
+    assert usual < deep if check.deep_on else usual == deep
+    if check.deep_on and check.requirement not in INVARIANTS:
+        assert {operation.id for operation in deep} <= {*CONTRACT.requirements[check.requirement].operations}
+
+
 def test_no_two_checks_share_a_name() -> None:
     """A name on the command line means one check, whatever file it stands in."""
     assert [name for name, times in Counter(check.name for check in CHECKS).items() if times > 1] == []
