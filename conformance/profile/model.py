@@ -71,7 +71,11 @@ class Limits:
     rate: Annotated[Rate | None, fact("Maximum number of requests a second, on average.")] = None
     max_requests: Annotated[Count, fact("Maximum number in one run.")] = 50_000
     depth: Annotated[
-        Depth, fact("How much a run asks: a quick one sends up to 600 requests and is never conformant.")
+        Depth,
+        fact(
+            "How much a run asks: a quick one sends up to 600 requests and is never conformant; "
+            "a deep one asks each case on each operation, and generates more requests."
+        ),
     ] = "standard"
     concurrency: Annotated[Concurrency | None, fact("Requests in flight at once.")] = None
     deadline_s: Annotated[Duration | None, fact("For the whole run, in seconds.")] = None

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from conformance.contract import load_contract
 from conformance.core.defaults import QUICK_REQUESTS
 from tests.support.commands import Desk, Done, run_json, shared_reference
 
@@ -105,6 +106,18 @@ def test_a_budget_asks_about_each_requirement_before_any_twice(desk: Desk) -> No
     exclusive = {"RATE-1", "RATE-3", "RATE-4", "RATE-5", "RATE-6", "RATE-7", "IDEM-8"}
     known = {row["id"] for row in document(desk)["requirements"] if row["level"] in ("required", "declared")}
     assert len(judged & known) > 0.7 * len(known - exclusive)
+
+
+def test_a_deep_run_asks_every_operation_what_one_is_asked_otherwise(desk: Desk) -> None:
+    """A defect of one implementation among several can hide from the sample, not from the whole."""
+    asked = {}
+    for depth in ("standard", "deep"):
+        check = ("-k", "a_key_is_no_pattern")
+        desk.conformance("run", *desk.target(), "--depth", depth, *check, "--report-dir", depth)
+        results = run_json(desk.place / depth)["results"]
+        asked[depth] = {result["operation"] for result in results if result["outcome"] == "passed" and result["check"]}
+    assert asked["standard"] == {"getApiKeyIdentity"}
+    assert asked["deep"] == {operation.id for operation in load_contract().select("api-key")}
 
 
 def test_a_depth_that_does_not_exist_is_refused_with_those_that_do(desk: Desk) -> None:
