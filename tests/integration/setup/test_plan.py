@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from conformance.checks.support.costs import Cost, known_costs
+from conformance.checks.support.costs import Cost, cost_of, known_costs
 from conformance.checks.support.registry import all_checks
 from conformance.contract import load_contract
 from conformance.profile.behavior import Authorization
@@ -131,3 +131,10 @@ def test_the_dearer_of_two_counts_is_kept() -> None:
     few, many = Cost(1, 2, 0), Cost(3, 3, 9)
     assert most(few, many) == most(many, few) == Cost(3, 6, 9)
     assert json.dumps(Cost(2, 3, 5).scale(4).reads) == "6"
+
+
+def test_what_was_counted_on_other_operations_only_has_their_cost() -> None:
+    """A check asks more operations in deep depth than were counted: the plan is no smaller for that."""
+    check = "check_authentication::a_key_is_no_pattern"
+    counted, other = cost_of(check, "getApiKeyIdentity"), cost_of(check, "quotePublicCart")
+    assert (other.reads, other.writes) == (counted.reads, counted.writes) != (0, 0)
