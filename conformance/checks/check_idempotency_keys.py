@@ -286,11 +286,16 @@ async def a_key_without_what_stands_around_it_is_of_another_format(case: Case) -
     prefix, _, suffix = idempotency.written.partition("{key}")
     case.require_case(prefix or suffix, "keys are written as they are")
     case.require_case(idempotency.other_format == "refused", "a key of another format is accepted as stated")
-    request, key = await case.arrange(), idempotency.write(new_key(idempotency))
+    key, as_is = idempotency.write(new_key(idempotency)), replace(idempotency, written="{key}")
     bare, half = key[len(prefix) : len(key) - len(suffix)], key[: len(key) - len(suffix)]
-    for text in (bare, half) if prefix and suffix else (bare,):
-        as_is = replace(idempotency, written="{key}")
-        await case.negative(request, structs.replace(request, idempotency=as_is, key=text), {400}, f"the key {text!r}")
+
+    async def refuse(request: Request) -> Answer:
+        for text in (bare, half) if prefix and suffix else (bare,):
+            bad = structs.replace(request, idempotency=as_is, key=text)
+            answer = await case.refusal(bad, {400}, f"the key {text!r}", control=request)
+        return answer
+
+    await case.share_control(refuse, "a key without what stands around it")
 
 
 def _other_keys(idempotency: Idempotency) -> list[str]:
