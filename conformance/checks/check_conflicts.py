@@ -40,6 +40,23 @@ async def a_state_conflict_is_answered_409(case: Case, transition: Transition | 
     await expect_conflict(case, transition)
 
 
+def _conflicting_bodies(profile: Profile, operation: Operation) -> Mapping[str, int]:
+    facts = profile.operations.get(operation.id)
+    return {f"body-{index + 1}": index for index in range(len(facts.conflicts if facts else ()))}
+
+
+@check("CONF-1", on=("body api-key idempotent",), cases=_conflicting_bodies)
+async def a_body_that_conflicts_is_answered_409(case: Case, index: int) -> None:
+    """A valid body that the profile states as a conflict, such as one with an outdated version, is answered 409."""
+
+    async def refuse(request: Request) -> Answer:
+        body = await case.runtime.arranger.render_body(request, case.facts.conflicts[index])
+        bad = request.with_body(body).with_fresh_key()
+        return await case.refusal(bad, {409}, "a body that conflicts as stated", control=request)
+
+    await case.share_control(refuse, "a body that conflicts as stated")
+
+
 def _other_statuses(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
     return {**stated_otherwise(profile, operation)} or {"": None}
 
@@ -268,11 +285,10 @@ def _expect_no_version(case: Case, name: str, members: Members, *answers: Answer
             raise Inconclusive(message, *answers, cause=placeholder)
 
 
-async def _call(case: Case, name: str, members: Members) -> Answer:
+async def _call(case: Case, name: str, members: Members, kind: str = "") -> Answer:
     """Another operation on the same resource. Hosted sessions are named by the same fixture in path and body."""
     operation = case.contract.operations[name]
-    kind = _kind_of(case)
-    request = await case.arrange(operation, preset={kind: members}, prove_control=False)
+    request = await case.arrange(operation, preset={kind or _kind_of(case): members}, prove_control=False)
     return await case.send_with_retry(request, f"{name} afterwards", request)
 
 
@@ -282,7 +298,7 @@ def _kind_of(case: Case) -> str:
 
 @check("CONF-4", on="api-key idempotent path")
 async def what_was_read_allows_what_it_allowed_before(case: Case) -> None:
-    """A call that a resource allows is answered 200 after operations that read it, too: a read changes no state."""
+    """A read changes no state: what a resource allows is answered 200 afterwards, and what its state refuses is not."""
     request = await case.arrange()
     kinds = _kinds_in_path(case, case.operation)
     reads = [other for other in case.contract.select("api-key read path") if kinds & _kinds_in_path(case, other)]
@@ -292,6 +308,7 @@ async def what_was_read_allows_what_it_allowed_before(case: Case) -> None:
         look = await case.arrange(read, preset=members, prove_control=False)
         answers.append(await case.send_with_retry(look, "a read before the call"))
     case.require_case(any(answer.ok for answer in answers), "no operation reads such a resource in that state")
+    await _expect_still_refused(case, request, answers)
     answer = await case.send_with_retry(request, "the call of what was read")
     if answer.status == 409:
         await asyncio.sleep(SETTLE_S)
@@ -300,6 +317,30 @@ async def what_was_read_allows_what_it_allowed_before(case: Case) -> None:
         control = await case.control(await case.arrange(), "a call of what was not read")
         message = f"{case.operation.id} is refused after its resource was read"
         raise case.violation(message, control, *answers, answer, expected="200")
+
+
+async def _expect_still_refused(case: Case, request: Request, answers: Sequence[Answer]) -> None:
+    """Violated where an operation that the state of what was read refuses is answered 200.
+
+    It is a conflict also where the resource was not read.
+    """
+    states = States(case.profile.transitions)
+    kinds = _kinds_in_path(case, case.operation)
+    for place in map(Place, request.fixtures.members):
+        kind, _, state = place.fixture.partition(".")
+        stated = sorted({t.operation for t in case.profile.transitions if t.fixture.partition(".")[0] == kind})
+        name = next((name for name in stated if states.expected_outcome(place, name) == CONFLICT), "")
+        fixture = case.runtime.fixtures.find(kind, state)
+        if not name or fixture is None or kind not in kinds:
+            continue
+        answer = await _call(case, name, case.fixture_of(request, kind), kind)
+        if not answer.ok:
+            continue
+        known = await _call(case, name, await case.runtime.fixtures.get_fresh(fixture, {}), kind)
+        if known.ok:
+            raise Inconclusive(f"{name} is answered {known.summary} on {place.fixture} itself", known, cause="CONF-1")
+        message = f"{name}, which {place.fixture} refuses, is answered {answer.summary} after the resource was read"
+        raise case.violation(message, known, *answers, answer, expected="409")
 
 
 def _kinds_in_path(case: Case, operation: Operation) -> set[str]:

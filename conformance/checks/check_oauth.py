@@ -182,12 +182,13 @@ def _in_the_other_case(verifier: str) -> str:
 _OTHER_CHALLENGES: dict[str, Callable[[str], str]] = {
     "in-the-other-case": _in_the_other_case,
     "of-its-first-characters": lambda verifier: challenge_of(verifier[:_SHORTEST_VERIFIER]),
+    "of-it-in-lower-case": lambda verifier: challenge_of(verifier.lower()),
 }
 
 
 @check("OA-2", cases=_OTHER_CHALLENGES)
 async def an_almost_equal_challenge_is_another_one(case: Case, make: Callable[[str], str]) -> None:
-    """A code is not exchanged where its challenge is in the other case, or that of the verifier's first characters."""
+    """A code whose challenge is in the other case, or of a shorter or lower-case verifier, is not exchanged."""
     oauth_of(case)
     takes_challenge = "{pkce.challenge}" in source_of_codes(case.profile)
     case.require_case(takes_challenge, "the source of codes takes no challenge, so that the verifier is its own")

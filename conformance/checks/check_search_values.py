@@ -233,6 +233,9 @@ async def a_search_text_ends_at_the_stated_length(case: Case, character: str) ->
     at_bound = request.with_query(q=character * longest)
     answer = await case.send_with_retry(at_bound, f"q of {longest} characters", request)
     case.require_case(answer.ok or not _is_long(answer), f"{longest} characters may be too many for a URL")
+    if answer.status == 404 and case.profile.search.past_the_end == "not_found":
+        short = await case.send_with_retry(request.with_query(q="zqxjvwk"), "a q that finds nothing", request)
+        case.require_case(short.status != 404, "a search that finds nothing is answered 404, as a page past the end")
     if not answer.ok:
         raise case.violation(f"a q of {longest} characters was refused", answer, expected="200")
     for length, refusals in ((longest + 1, {400}), (2 * longest, {400, 414})):

@@ -241,18 +241,27 @@ class Invariants:
         name = answer.request.operation.response_schema if answer.ok else ERROR_SCHEMA if _is_error(answer) else ""
         return name if name and self._validators.knows(name) else ""
 
+    def _may_be_kept(self, answer: Answer, name: str) -> bool:
+        """Whether the request had a member of that name, in any spelling, which its schema does not name.
+
+        A target may keep such a member. It knows the others, and which of them its answers show.
+        """
+        schema = answer.request.operation.request_schema
+        is_known = self._validators.knows(schema) and name in self._validators.member_names(schema)
+        return not is_known and _was_sent(answer, name)
+
     def _no_further_member(self, answer: Answer) -> Findings:
         name = self._schema_of(answer)
         if self._validators.problem(name, answer.value):
             return  # reported by ENV-2, ENV-3, ENV-4 or ERR-1
         place = self._validators.unnamed_member(name, answer.value)
-        if place and not _was_sent(answer, pointer.tokens(place)[-1]):
+        if place and not self._may_be_kept(answer, pointer.tokens(place)[-1]):
             kind = re.sub(r"/[0-9]+(?=/|$)", "/*", place)
             yield Finding("ANS-2", f"member:{kind}", f"the answer has a member that {name} does not name: {place}")
 
 
 def _was_sent(answer: Answer, name: str) -> bool:
-    """Whether the request had a member of that name, in any spelling: a target may keep it."""
+    """Whether the request had a member of that name, in any spelling."""
     letters = re.compile("[^a-z0-9]+")
     sent = letters.sub("", answer.sent_body.decode("utf-8", "replace").lower())
     return letters.sub("", name.lower()) in sent

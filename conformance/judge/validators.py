@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import jsonschema_rs
@@ -14,6 +14,8 @@ from conformance.judge.member_names import MemberNames
 from conformance.profile.model import Schemas
 
 _MAX_SHOWN: Final = 400
+_MAX_LEVELS: Final = 200
+"""Of a schema: profiles are refused with fewer (`profile.schema_limits`)."""
 
 
 class Validators:
@@ -23,6 +25,7 @@ class Validators:
         self._schemas: Mapping[str, Any] = schemas.by_name
         self._compiled: dict[str, Any] = {}
         self._names: dict[str, MemberNames] = {}
+        self._member_names: dict[str, frozenset[str]] = {}
         self._formats: dict[str, Any] = {}
         """By name, a validator of formats; None where the schema names none."""
         self._last: tuple[str, Any, str] = ("", None, "")
@@ -57,11 +60,25 @@ class Validators:
         error = find_broken_format(validator, value) if validator is not None else None
         return (_line_of(error), str(error.instance)) if error is not None else ("", "")
 
+    def member_names(self, name: str) -> frozenset[str]:
+        """Every name of a member in the schema, wherever it stands. Raises KeyError on an unknown name."""
+        if name not in self._member_names:
+            self._member_names[name] = frozenset(_names_in(self._schemas[name], 0))
+        return self._member_names[name]
+
     def unnamed_member(self, name: str, value: Any) -> str:
         """The place of a member that the schema does not name; empty without one. Raises KeyError."""
         if name not in self._names:
             self._names[name] = MemberNames(self._schemas[name])
         return truncate_for_redaction(self._names[name].first_unnamed(value), _MAX_SHOWN)
+
+
+def _names_in(schema: Any, depth: int) -> Iterator[str]:
+    parts = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list) else ()
+    if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
+        yield from schema["properties"]
+    for part in parts if depth <= _MAX_LEVELS else ():
+        yield from _names_in(part, depth + 1)
 
 
 def _first_problem(validator: Any, value: Any) -> str:

@@ -107,11 +107,17 @@ class OperationFacts:
 
     body: Annotated[Template, fact("A valid body.")] = None
     bodies: Annotated[tuple[Template, ...], fact("Other valid bodies, which differ in meaning.", exclusion=True)] = ()
+    conflicts: Annotated[tuple[Template, ...], fact("Valid bodies that are answered 409 on any such resource.")] = ()
     path: Annotated[Templates, fact("Path parameters.", exclusion=True)] = field(default_factory=dict)
     query: Annotated[TemplateTable, fact("Query parameters.")] = field(default_factory=dict)
     headers: Annotated[Templates, fact("Sent with every request of the operation.")] = field(default_factory=dict)
     unknown: Annotated[Templates, fact("Values of unknown resources.", exclusion=True)] = field(default_factory=dict)
     volatile: Annotated[Pointers, fact("Adds to [idempotency] volatile.")] = ()
+
+    @property
+    def all_bodies(self) -> list[Any]:
+        """The templates of bodies, those that conflict too."""
+        return [self.body, *self.bodies, *self.conflicts]
 
 
 @dataclass(frozen=True, slots=True)

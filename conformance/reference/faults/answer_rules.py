@@ -79,6 +79,22 @@ def update_shows_changes(policy: Policy) -> Policy:
 
 
 @fault(
+    "X227",
+    requirement="ANS-2",
+    title="the answer to a token exchange shows the verifier",
+    operations=("exchangeOAuthToken",),
+    source="the request, which the serializer spreads over the answer",
+)
+def token_answer_shows_request(policy: Policy) -> Policy:
+    def shaper(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        return evolve(answer, value={**answer.value, "codeVerifier": call.body["codeVerifier"]})
+
+    return with_shape(policy, shaper, "exchangeOAuthToken")
+
+
+@fault(
     "F862",
     requirement="ENV-4",
     title="the times of deliveries lack the offset that RFC 3339 demands",

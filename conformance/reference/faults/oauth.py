@@ -82,6 +82,22 @@ def verifier_loosely_compared(policy: Policy) -> Policy:
 
 
 @fault(
+    "X226",
+    requirement="OA-2",
+    title="a verifier that does not match is tried in lower case",
+    operations=_TOKEN,
+    source="a client that had sent verifiers in capitals, and was helped",
+)
+def verifier_in_lower_case(policy: Policy) -> Policy:
+    def verifier(call: Call, code: Mapping[str, Any]) -> None:
+        texts = (call.body["codeVerifier"], call.body["codeVerifier"].lower())
+        if not any(hmac.compare_digest(s256(text), code["challenge"]) for text in texts):
+            raise bad_grant("The code verifier does not match.")
+
+    return with_oauth(_verifier_schema(policy, required=True), grant={**policy.oauth.grant, "verifier": verifier})
+
+
+@fault(
     "F986",
     requirement="OA-2",
     title="challenges are compared without regard to case",

@@ -169,14 +169,31 @@ def quote_by_reading(policy: Policy) -> Policy:
     source="a check and a reservation in one function, which the read calls too",
 )
 def request_by_reading(policy: Policy) -> Policy:
+    return _changed_by_reading(policy, "getStorefrontOrderAfterSalesEligibility", "order", "eligible", "requested")
+
+
+@fault(
+    "X225",
+    requirement="CONF-4",
+    title="reading what checking out would cost quotes an open cart",
+    operations=("quotePublicCartCheckout",),
+    source="the function that computes a quote stores it, too",
+)
+def quoted_by_reading(policy: Policy) -> Policy:
+    return _changed_by_reading(policy, "quotePublicCartCheckout", "cart", "open", "quoted")
+
+
+def _changed_by_reading(policy: Policy, operation: str, kind: str, old: str, new: str) -> Policy:
+    """A read of a resource in one state puts it into another one."""
+
     def wrap(handler: Handler) -> Handler:
         def read(call: Call, db: Connection) -> Answer:
             answer = handler(call, db)
-            order = objects.find(call, db, "order")
-            if order.state == "eligible":
-                objects.change(db, order, "requested", order.data)
+            resource = objects.find(call, db, kind)
+            if resource.state == old:
+                objects.change(db, resource, new, resource.data)
             return answer
 
         return read
 
-    return with_handler(policy, "getStorefrontOrderAfterSalesEligibility", wrap)
+    return with_handler(policy, operation, wrap)

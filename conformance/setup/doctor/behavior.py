@@ -102,28 +102,27 @@ async def _state_fact(runtime: Runtime, transition: Transition, members: Members
 
 
 async def body_facts(runtime: Runtime, names: Collection[str]) -> list[Fact]:
-    """Whether each further body of these operations is answered 200."""
+    """Whether each further body of these operations is answered 200, and each that conflicts 409."""
     operations = [runtime.settings.contract.operations[name] for name in names]
-    further_bodies = [
-        (operation, index, body)
-        for operation in operations
-        for index, body in enumerate(runtime.arranger.facts(operation).bodies)
-    ]
-    keys = [f"operations.{operation.id}.bodies[{index}]" for operation, index, _ in further_bodies]
-    trials = [
-        _attempt(key, _body_fact(runtime, operation, key, body))
-        for key, (operation, _, body) in zip(keys, further_bodies, strict=True)
-    ]
-    facts = [fact for fact in await asyncio.gather(*trials) if fact is not None]
-    return _summary("operations.bodies", facts, len(further_bodies), "answered 200")
+    found: list[Fact] = []
+    for kind, status in (("bodies", 200), ("conflicts", 409)):
+        trials = [
+            _attempt(key, _body_fact(runtime, operation, key, body, status))
+            for operation in operations
+            for index, body in enumerate(getattr(runtime.arranger.facts(operation), kind))
+            for key in (f"operations.{operation.id}.{kind}[{index}]",)
+        ]
+        facts = [fact for fact in await asyncio.gather(*trials) if fact is not None]
+        found += _summary(f"operations.{kind}", facts, len(trials), f"answered {status}")
+    return found
 
 
-async def _body_fact(runtime: Runtime, operation: Operation, key: str, body: Any) -> Fact | None:
+async def _body_fact(runtime: Runtime, operation: Operation, key: str, body: Any, status: int) -> Fact | None:
     case = Case(runtime, operation)
     answer = await case.send(await case.arrange(body=body), "another body")
-    if answer.ok:
+    if answer.status == status:
         return None
-    return wrong(key, f"is answered {answer.summary} instead of 200", "correct or remove the body")
+    return wrong(key, f"is answered {answer.summary} instead of {status}", "correct or remove the body")
 
 
 async def order_facts(runtime: Runtime, names: Collection[str]) -> list[Fact]:

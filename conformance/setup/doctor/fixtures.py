@@ -46,7 +46,7 @@ def _used_members(runtime: Runtime, fixture: Fixture) -> Iterator[str]:
     """The members that templates use of a fixture of this kind, in this state or in any."""
     known = runtime.arranger.constants()
     for facts in runtime.settings.profile.operations.values():
-        for name in placeholders([dict(facts.path), facts.body, list(facts.bodies), dict(facts.query)]):
+        for name in placeholders([dict(facts.path), *facts.all_bodies, dict(facts.query)]):
             kind, _, rest = name.partition(".")
             state, _, member = rest.rpartition(".")
             if name not in known and kind == fixture.kind and state in ("", fixture.state) and not fixture.is_foreign:

@@ -51,7 +51,8 @@ def places(profile: Profile) -> Iterator[Place]:
     for name, facts in profile.operations.items():
         key = f"operations.{name}"
         yield Place(f"{key}.body", facts.body)
-        yield from (Place(f"{key}.bodies[{index}]", body) for index, body in enumerate(facts.bodies))
+        for kind in ("bodies", "conflicts"):
+            yield from (Place(f"{key}.{kind}[{index}]", body) for index, body in enumerate(getattr(facts, kind)))
         for table in ("path", "query", "headers", "unknown"):
             yield from (Place(f"{key}.{table}.{name}", value) for name, value in getattr(facts, table).items())
     yield from (Place(f"search.query.{name}", value) for name, value in profile.search.query.items())
