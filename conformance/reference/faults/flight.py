@@ -84,6 +84,22 @@ def look_then_leap(policy: Policy) -> Policy:
     return evolve(with_idempotency(policy, run=look_then_perform), overlap=True)
 
 
+@fault(
+    "X228",
+    requirement="IDEM-7",
+    title="checkout carries parallel duplicates out, and its state refuses all but one",
+    operations=("checkoutPublicCart",),
+    source="a handler of its own, which reads and writes the record in two transactions",
+)
+def duplicates_of_checkout(policy: Policy) -> Policy:
+    usual = policy.idempotency.run
+
+    def run(call: Call, handler: Handler) -> Answer:
+        return (look_then_perform if call.operation == "checkoutPublicCart" else usual)(call, handler)
+
+    return evolve(with_idempotency(policy, run=run), overlap=True)
+
+
 @fault("F093", requirement="IDEM-7", title="parallel loser gets 500/503")
 def loser_gets_503(policy: Policy) -> Policy:
     return with_status(with_idempotency(policy, on_flight="conflict", work_s=WORK_S), "in_flight", 503)
