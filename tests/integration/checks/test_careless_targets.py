@@ -7,6 +7,7 @@ import itertools
 import json
 import string
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,6 +25,7 @@ from conformance.checks.check_idempotency_conflicts import (
     the_same_values_in_other_places_are_another_payload,
 )
 from conformance.checks.check_search import another_page_shows_other_items
+from conformance.checks.check_search_values import a_search_text_ends_at_the_stated_length
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import FORGED, MADE_UP
 from conformance.core.outcomes import Outcome
@@ -249,6 +251,21 @@ def test_a_page_further_on_shows_others_too(judged: Any, answer: Any, third: int
     facts = Search(query=query, page_base=1, stable_sort=True, item_id="/id")
     result, _ = judged(script, another_page_shows_other_items, SEARCH, search=facts)
     assert result.outcome is (Outcome.PASSED if third == 2 else Outcome.FAILED), result
+
+
+@pytest.mark.parametrize("finds_nothing", [404, 200], ids=["not found", "an empty list"])
+def test_a_long_text_that_finds_nothing_is_answered_as_any_other(judged: Any, answer: Any, finds_nothing: int) -> None:
+    """A page that is not there may be answered 404, the first one of a search without hits too."""
+
+    def script(arrived: Any) -> bytes:
+        text = parse_qs(urlsplit(arrived.target).query)["q"][0]
+        status = 200 if text == "gift" else 400 if len(text) > 20 else 404 if len(text) == 20 else finds_nothing
+        return bytes(answer(status, {"data": []} if status == 200 else {"error": "none"}))
+
+    query = {"q": "gift", "locale": "en", "market": "US", "sort": "name", "page": 1, "pageSize": 2}
+    facts = Search(query=query, q_max=20, past_the_end="not_found")
+    result, _ = judged(script, partial(a_search_text_ends_at_the_stated_length, character="a"), SEARCH, search=facts)
+    assert result.outcome is (Outcome.INAPPLICABLE if finds_nothing == 404 else Outcome.FAILED), result
 
 
 def test_where_equal_calls_at_once_are_several_it_is_not_about_payloads(judged: Any, answer: Any) -> None:
