@@ -179,8 +179,17 @@ def _in_the_other_case(verifier: str) -> str:
     return challenge[:-1].swapcase() + challenge[-1]
 
 
+def _with_another_end(verifier: str) -> str:
+    """The challenge with other characters at its end, of which the last one has fewer bits than the others."""
+    challenge = challenge_of(verifier)
+    return (
+        f"{challenge[:-4]}{''.join('x' if character != 'x' else 'y' for character in challenge[-4:-1])}{challenge[-1]}"
+    )
+
+
 _OTHER_CHALLENGES: dict[str, Callable[[str], str]] = {
     "in-the-other-case": _in_the_other_case,
+    "with-another-end": _with_another_end,
     "of-its-first-characters": lambda verifier: challenge_of(verifier[:_SHORTEST_VERIFIER]),
     "of-it-in-lower-case": lambda verifier: challenge_of(verifier.lower()),
 }
@@ -188,7 +197,7 @@ _OTHER_CHALLENGES: dict[str, Callable[[str], str]] = {
 
 @check("OA-2", cases=_OTHER_CHALLENGES)
 async def an_almost_equal_challenge_is_another_one(case: Case, make: Callable[[str], str]) -> None:
-    """A code whose challenge is in the other case, or of a shorter or lower-case verifier, is not exchanged."""
+    """A code whose challenge is in the other case, ends otherwise, or is of a part of the verifier is not exchanged."""
     oauth_of(case)
     takes_challenge = "{pkce.challenge}" in source_of_codes(case.profile)
     case.require_case(takes_challenge, "the source of codes takes no challenge, so that the verifier is its own")

@@ -113,6 +113,21 @@ def challenge_in_any_case(policy: Policy) -> Policy:
 
 
 @fault(
+    "X229",
+    requirement="OA-2",
+    title="of a challenge the first 32 characters count",
+    operations=_TOKEN,
+    source="a column for hashes in hexadecimal digits of 128 bits, which cuts what is longer",
+)
+def first_characters_of_challenge(policy: Policy) -> Policy:
+    def verifier(call: Call, code: Mapping[str, Any]) -> None:
+        if s256(call.body["codeVerifier"])[:32] != str(code["challenge"])[:32]:
+            raise bad_grant("The code verifier does not match.")
+
+    return with_oauth(policy, grant={**policy.oauth.grant, "verifier": verifier})
+
+
+@fault(
     "X211",
     requirement="OA-2",
     title="of a longer verifier the first 43 characters may count",
