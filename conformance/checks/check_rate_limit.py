@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Final
 
 from conformance.checks.support.bursts import (
     LIMITED_STATUSES,
@@ -48,6 +49,10 @@ _LONG_WAIT = 10
 _KEY_USED_UP = "a 429 has used a key up"
 
 
+_OTHER_STATUSES: Final = frozenset({400, 401, 403, 404, 409})
+_LONGEST_WINDOW_S: Final = 60.0
+
+
 @check("RATE-1", exclusive=True)
 async def a_limited_request_is_answered_429_with_an_error(case: Case) -> None:
     """A request beyond the limit is answered 429 with PublicErrorResponse."""
@@ -56,6 +61,7 @@ async def a_limited_request_is_answered_429_with_an_error(case: Case) -> None:
     except Inconclusive as short:
         if isinstance(short.__cause__, Violation):
             raise short.__cause__ from None
+        await _expect_no_other_status(case)
         raise
     if limited_answer.value is NO_VALUE:
         raise case.violation(
@@ -65,6 +71,23 @@ async def a_limited_request_is_answered_429_with_an_error(case: Case) -> None:
         case.note(
             case.runtime.validators.problem(ERROR_SCHEMA, limited_answer.value) or "the 429 matches the error schema"
         )
+
+
+async def _expect_no_other_status(case: Case) -> None:
+    """Violated where a read passes as often as the declared limit allows, is refused then, and passes after the window.
+
+    A component in front of a target may refuse bursts as well, but not after exactly that number.
+    """
+    facts, burst = case.profile.rate_limit, (await measure(case)).burst
+    if not (facts.limit and facts.window_s and case.operation.is_read and burst.last.status in _OTHER_STATUSES):
+        return
+    if burst.limited_answer is not None or not facts.limit <= burst.successes <= max_allowed(facts, burst.seconds):
+        return
+    await asyncio.sleep(min(_LONGEST_WINDOW_S, max(facts.longest_recovery_s or 0.0, 2 * facts.window_s)))
+    later = await case.send(burst.last.request, "the same request, after the window")
+    if later.ok:
+        message = f"beyond the declared limit requests are refused with {burst.last.status}"
+        raise case.violation(message, burst.last, later, expected="429")
 
 
 @check("RATE-3", exclusive=True)

@@ -19,6 +19,16 @@ def limiter_is_503(policy: Policy) -> Policy:
     return with_status(policy, "rate_limited", 503)
 
 
+@fault(
+    "X230",
+    requirement="RATE-1",
+    title="beyond the limit 403 in place of 429",
+    source="a throttle of the framework that answers as its permission check does",
+)
+def limit_is_403(policy: Policy) -> Policy:
+    return with_status(policy, "rate_limited", 403)
+
+
 @fault("F109", requirement="RATE-1", title="429 is HTML")
 def html_429(policy: Policy) -> Policy:
     def hook(_call: Call, reply: Reply) -> Reply:
