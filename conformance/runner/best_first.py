@@ -1,6 +1,7 @@
 """A best-first search: the instances of checks that find most of the known and unknown faults for each request.
 
-An unseen fault is like a known one, on the same operation or on another; or it is one that only its check can find.
+An unseen fault is like a known one, on the same operation or on another, or in the same case; or it is one that only
+its check can find.
 Where a fault shows in m of n instances of a check, one instance finds it with the likelihood m / n, and each further
 one of those that are left with a greater one (draws without replacement). A pure function: it only chooses.
 """
@@ -30,12 +31,14 @@ Entry = tuple[float, int]
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of hypotheses: for each known fault the first two, for each check the others."""
+    """The weights of hypotheses: for each known fault the first three, for each check the others."""
 
     any_operation: float
     """A fault like it shows on any operation."""
     same_operation: float
     """A fault like it shows on the same operation."""
+    same_case: float
+    """A fault like it shows in the same case of the check, on any operation."""
     all_instances: float
     """An unknown fault that all instances of a check find."""
     single_instance: float
@@ -46,10 +49,12 @@ class Weights:
 
 @dataclass(eq=False)
 class _Group:
-    """Instances on which all hypotheses look alike: of one check, operation and cost."""
+    """Instances on which all hypotheses look alike: of one check, operation and cost, in one case or any other one."""
 
     check: str
     operation: str
+    case: str
+    """Empty where no known fault is one of this case."""
     cost: float
     setups: tuple[tuple[Setup, float], ...]
     """What it shares with others, and the requests of each."""
@@ -62,11 +67,11 @@ class _Group:
 
 @dataclass(eq=False)
 class _Pool:
-    """The instances of one check, or of one check on one operation, that are not chosen yet."""
+    """The instances of one check, or of one check on one operation or in one case, that are not chosen yet."""
 
     hypotheses: list[Hypothesis] = field(default_factory=list)
     remaining: float = 0.0
-    """Their number, weighted by popularity where they are of several operations."""
+    """Their number, weighted by popularity where they may be of several operations."""
 
     def likelihoods(self, weight: float) -> Iterator[tuple[int, float]]:
         """(doubt, likelihood that an instance of this weight finds it), for each hypothesis."""
@@ -98,6 +103,8 @@ class Search:
         """The worths that were calculated since the last choice."""
         self._of_check: dict[str, _Pool] = defaultdict(_Pool)
         self._of_operation: dict[tuple[str, str], _Pool] = defaultdict(_Pool)
+        self._of_case: dict[tuple[str, str], _Pool] = defaultdict(_Pool)
+        """By check and case."""
         self._groups_of: dict[str, list[_Group]] = defaultdict(list)
         """By check."""
         self._sizes: Counter[str] = Counter(instance.check.id for instance in instances)
@@ -108,9 +115,12 @@ class Search:
 
     def _group_instances(self, evidence: Evidence) -> None:
         groups: dict[tuple[object, ...], _Group] = {}
+        traces = ((check, trace) for check, found in evidence.traces.items() for trace in found.values())
+        known_cases = {(check, case) for check, trace in traces for case in trace.cases}
         for index, instance in enumerate(self._instances):
             check, operation = instance.check.id, instance.operation.id
-            key = (check, operation, expected_cost(instance), setups(instance))
+            case = instance.case if (check, instance.case) in known_cases else ""
+            key = (check, operation, case, expected_cost(instance), setups(instance))
             group = groups.get(key)
             if group is None:
                 popularity = evidence.operations.get(operation, 1.0)
@@ -119,18 +129,21 @@ class Search:
             group.instances.append(index)
             self._of_check[check].remaining += group.popularity
             self._of_operation[check, operation].remaining += 1
+            if case:
+                self._of_case[check, case].remaining += group.popularity
 
     def _add_known_faults(self, evidence: Evidence, weights: Weights) -> None:
-        places: dict[str, tuple[int, int]] = {}
+        places: dict[str, tuple[int, int, int]] = {}
 
-        def places_of(fault: str) -> tuple[int, int]:
+        def places_of(fault: str) -> tuple[int, int, int]:
             if fault not in places:
-                places[fault] = self._doubt(weights.any_operation), self._doubt(weights.same_operation)
+                kinds = (weights.any_operation, weights.same_operation, weights.same_case)
+                places[fault] = self._doubt(kinds[0]), self._doubt(kinds[1]), self._doubt(kinds[2])
             return places[fault]
 
         for check, groups in self._groups_of.items():
             for fault, trace in evidence.traces.get(check, {}).items():
-                any_operation, same_operation = places_of(fault)
+                any_operation, same_operation, same_case = places_of(fault)
                 self._of_check[check].hypotheses.append((any_operation, trace.anywhere * self._sizes[check]))
                 on_operation = trace.operations
                 if trace.anywhere == 1.0:
@@ -138,6 +151,9 @@ class Search:
                 for operation, share in on_operation.items():
                     pool = self._of_operation[check, operation]
                     pool.hypotheses.append((same_operation, share * pool.remaining))
+                for case, share in trace.cases.items():
+                    pool = self._of_case[check, case]
+                    pool.hypotheses.append((same_case, share * pool.remaining))
         for operation, faults in evidence.controls.items():
             for fault in sorted(faults):
                 self._controls[operation].extend(places_of(fault))
@@ -229,6 +245,8 @@ class Search:
     def _likelihoods(self, group: _Group) -> Iterator[tuple[int, float]]:
         yield from self._of_check[group.check].likelihoods(group.popularity)
         yield from self._of_operation[group.check, group.operation].likelihoods(1.0)
+        if group.case:
+            yield from self._of_case[group.check, group.case].likelihoods(group.popularity)
 
     def _note(self, group: _Group) -> None:
         """Notes the choice of an instance."""
@@ -239,6 +257,8 @@ class Search:
             self._doubts[doubt] = 0.0
         self._of_check[group.check].remaining -= group.popularity
         self._of_operation[group.check, group.operation].remaining -= 1
+        if group.case:
+            self._of_case[group.check, group.case].remaining -= group.popularity
         self._prepared.update(setup for setup, _ in group.setups)
 
     def _shown_by_control(self, group: _Group) -> Sequence[int]:

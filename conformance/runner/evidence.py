@@ -20,6 +20,8 @@ class Trace(msgspec.Struct, frozen=True, omit_defaults=True):
     anywhere: float
     operations: Mapping[str, float] = {}
     """Of the instances on each operation; empty where all instances find it."""
+    cases: Mapping[str, float] = {}
+    """Of the instances of each case, on any operation; empty where all cases show it."""
 
 
 class FaultEvidence(msgspec.Struct, frozen=True):

@@ -118,7 +118,10 @@ def _trace(shown: Sequence[Instance], everything: Sequence[Instance]) -> Trace:
     anywhere = round(len(shown) / len(everything), 3)
     if anywhere == 1:
         return Trace(1.0)
-    return Trace(anywhere, share([i.operation.id for i in shown], [i.operation.id for i in everything]))
+    operations = share([i.operation.id for i in shown], [i.operation.id for i in everything])
+    if set(operations.values()) == {1.0}:  # in every case
+        return Trace(anywhere, operations)
+    return Trace(anywhere, operations, share([i.case for i in shown], [i.case for i in everything]))
 
 
 def requests_until(order: Iterable[Instance], names: Collection[str]) -> float | None:

@@ -48,6 +48,16 @@ def _verifier_schema(policy: Policy, *, required: bool) -> Policy:
     return with_schema(policy, "exchangeOAuthToken", changed_schema)
 
 
+def _where_matched(policy: Policy, matches: Callable[[str, str], bool]) -> Policy:
+    """A code is exchanged where `matches(verifier, challenge)`."""
+
+    def verifier(call: Call, code: Mapping[str, Any]) -> None:
+        if not matches(call.body["codeVerifier"], code["challenge"]):
+            raise bad_grant("The code verifier does not match.")
+
+    return with_oauth(policy, grant={**policy.oauth.grant, "verifier": verifier})
+
+
 @fault("F137", requirement="OA-2", title="verifier never checked", operations=_TOKEN)
 def verifier_unchecked(policy: Policy) -> Policy:
     return _without_grant(_verifier_schema(policy, required=False), "verifier")
@@ -69,16 +79,13 @@ def verifier_loosely_compared(policy: Policy) -> Policy:
     Only its hash is stored, so candidates are tried: other case, a shortened text, one missing character.
     """
 
-    def verifier(call: Call, code: Mapping[str, Any]) -> None:
-        verifier_text = call.body["codeVerifier"]
-        candidates = [verifier_text, verifier_text.lower(), verifier_text.upper(), verifier_text.swapcase()]
-        candidates += [verifier_text[:length] for length in range(43, len(verifier_text))] + [
-            verifier_text + character for character in _UNRESERVED
-        ]
-        if not any(hmac.compare_digest(s256(text), code["challenge"]) for text in candidates):
-            raise bad_grant("The code verifier does not match.")
+    def matches(verifier: str, challenge: str) -> bool:
+        candidates = [verifier, verifier.lower(), verifier.upper(), verifier.swapcase()]
+        candidates += [verifier[:length] for length in range(43, len(verifier))]
+        candidates += [verifier + character for character in _UNRESERVED]
+        return any(hmac.compare_digest(s256(text), challenge) for text in candidates)
 
-    return with_oauth(_verifier_schema(policy, required=True), grant={**policy.oauth.grant, "verifier": verifier})
+    return _where_matched(_verifier_schema(policy, required=True), matches)
 
 
 @fault(
@@ -89,12 +96,10 @@ def verifier_loosely_compared(policy: Policy) -> Policy:
     source="a client that had sent verifiers in capitals, and was helped",
 )
 def verifier_in_lower_case(policy: Policy) -> Policy:
-    def verifier(call: Call, code: Mapping[str, Any]) -> None:
-        texts = (call.body["codeVerifier"], call.body["codeVerifier"].lower())
-        if not any(hmac.compare_digest(s256(text), code["challenge"]) for text in texts):
-            raise bad_grant("The code verifier does not match.")
+    def matches(verifier: str, challenge: str) -> bool:
+        return challenge in (s256(verifier), s256(verifier.lower()))
 
-    return with_oauth(_verifier_schema(policy, required=True), grant={**policy.oauth.grant, "verifier": verifier})
+    return _where_matched(_verifier_schema(policy, required=True), matches)
 
 
 @fault(
@@ -105,11 +110,7 @@ def verifier_in_lower_case(policy: Policy) -> Policy:
     source="EqualFold, or a column of codes whose collation ignores case",
 )
 def challenge_in_any_case(policy: Policy) -> Policy:
-    def verifier(call: Call, code: Mapping[str, Any]) -> None:
-        if s256(call.body["codeVerifier"]).casefold() != str(code["challenge"]).casefold():
-            raise bad_grant("The code verifier does not match.")
-
-    return with_oauth(policy, grant={**policy.oauth.grant, "verifier": verifier})
+    return _where_matched(policy, lambda verifier, challenge: s256(verifier).casefold() == challenge.casefold())
 
 
 @fault(
@@ -120,11 +121,7 @@ def challenge_in_any_case(policy: Policy) -> Policy:
     source="a column for hashes in hexadecimal digits of 128 bits, which cuts what is longer",
 )
 def first_characters_of_challenge(policy: Policy) -> Policy:
-    def verifier(call: Call, code: Mapping[str, Any]) -> None:
-        if s256(call.body["codeVerifier"])[:32] != str(code["challenge"])[:32]:
-            raise bad_grant("The code verifier does not match.")
-
-    return with_oauth(policy, grant={**policy.oauth.grant, "verifier": verifier})
+    return _where_matched(policy, lambda verifier, challenge: s256(verifier)[:32] == challenge[:32])
 
 
 @fault(
@@ -135,12 +132,10 @@ def first_characters_of_challenge(policy: Policy) -> Policy:
     source="a column for the shortest verifier, compared after the whole one for clients of an earlier version",
 )
 def first_characters_of_verifier(policy: Policy) -> Policy:
-    def verifier(call: Call, code: Mapping[str, Any]) -> None:
-        text = call.body["codeVerifier"]
-        if code["challenge"] not in (s256(text), s256(text[:43])):
-            raise bad_grant("The code verifier does not match.")
+    def matches(verifier: str, challenge: str) -> bool:
+        return challenge in (s256(verifier), s256(verifier[:43]))
 
-    return with_oauth(_verifier_schema(policy, required=True), grant={**policy.oauth.grant, "verifier": verifier})
+    return _where_matched(_verifier_schema(policy, required=True), matches)
 
 
 @fault("F142", requirement="OA-4", title="code reusable", operations=_TOKEN)

@@ -122,6 +122,21 @@ def test_what_found_a_fault_comes_before_its_equals() -> None:
     assert ordering.sort_by_priority(same, empty)[0].operation != finder.operation
 
 
+def test_the_evidence_names_cases_where_they_make_a_difference() -> None:
+    """A fault that shows in each case alike is known by its operations only."""
+    same = [one for one in everything() if one.check.name == "a_defective_credential_is_answered_401"]
+    operation, case = same[-1].operation.id, same[-1].case
+    found = {
+        "F1": frozenset(one.id for one in same if one.operation.id == operation),
+        "F2": frozenset(one.id for one in same if one.case == case),
+    }
+    faults = fit_order.evidence(found, same).faults
+    traces = {name: faults[name].checks[same[0].check.id] for name in found}
+    assert (traces["F1"].operations, traces["F1"].cases) == ({operation: 1.0}, {})
+    assert traces["F2"].cases == {case: 1.0}
+    assert traces["F2"].operations.keys() == {one.operation.id for one in same if one.case == case}
+
+
 def test_every_requirement_and_every_operation_has_its_turn_in_the_first_third() -> None:
     """A fault that nobody foresaw may be anywhere."""
     ordinary = [one for one in ordering.sort_by_priority(everything()) if not one.check.exclusive]
