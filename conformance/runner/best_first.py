@@ -1,7 +1,7 @@
 """A best-first search: the instances of checks that find most of the known and unknown faults for each request.
 
-An unseen fault is like a known one, on the same operation or on another, or in the same case; or it is one that only
-its check can find.
+An unseen fault is like a known one: on any operation, on the same one, or on the same one in the same case; or it is
+one that only its check can find.
 Where a fault shows in m of n instances of a check, one instance finds it with the likelihood m / n, and each further
 one of those that are left with a greater one (draws without replacement). A pure function: it only chooses.
 """
@@ -18,7 +18,7 @@ from conformance.checks.support.costs import Setup, expected_cost, setups
 from conformance.checks.support.registry import Instance
 from conformance.contract import load_contract
 from conformance.core.outcomes import Level
-from conformance.runner.evidence import Evidence
+from conformance.runner.evidence import Evidence, Trace
 
 _CERTAINTY: Final = 0.95
 """The greatest likelihood: a fault like a known one may show in another case."""
@@ -37,8 +37,8 @@ class Weights:
     """A fault like it shows on any operation."""
     same_operation: float
     """A fault like it shows on the same operation."""
-    same_case: float
-    """A fault like it shows in the same case of the check, on any operation."""
+    same_instance: float
+    """A fault like it shows in the same case on the same operation."""
     all_instances: float
     """An unknown fault that all instances of a check find."""
     single_instance: float
@@ -67,7 +67,7 @@ class _Group:
 
 @dataclass(eq=False)
 class _Pool:
-    """The instances of one check, or of one check on one operation or in one case, that are not chosen yet."""
+    """The instances of one check, or of one check on one operation, or in one case there, that are not chosen yet."""
 
     hypotheses: list[Hypothesis] = field(default_factory=list)
     remaining: float = 0.0
@@ -103,8 +103,8 @@ class Search:
         """The worths that were calculated since the last choice."""
         self._of_check: dict[str, _Pool] = defaultdict(_Pool)
         self._of_operation: dict[tuple[str, str], _Pool] = defaultdict(_Pool)
-        self._of_case: dict[tuple[str, str], _Pool] = defaultdict(_Pool)
-        """By check and case."""
+        self._of_instance: dict[tuple[str, str, str], _Pool] = defaultdict(_Pool)
+        """By check, operation and case."""
         self._groups_of: dict[str, list[_Group]] = defaultdict(list)
         """By check."""
         self._sizes: Counter[str] = Counter(instance.check.id for instance in instances)
@@ -130,33 +130,36 @@ class Search:
             self._of_check[check].remaining += group.popularity
             self._of_operation[check, operation].remaining += 1
             if case:
-                self._of_case[check, case].remaining += group.popularity
+                self._of_instance[check, operation, case].remaining += 1
 
     def _add_known_faults(self, evidence: Evidence, weights: Weights) -> None:
-        places: dict[str, tuple[int, int, int]] = {}
+        kinds = (weights.any_operation, weights.same_operation, weights.same_instance)
+        places: dict[str, list[int]] = {}
 
-        def places_of(fault: str) -> tuple[int, int, int]:
+        def places_of(fault: str) -> list[int]:
             if fault not in places:
-                kinds = (weights.any_operation, weights.same_operation, weights.same_case)
-                places[fault] = self._doubt(kinds[0]), self._doubt(kinds[1]), self._doubt(kinds[2])
+                places[fault] = [self._doubt(weight) for weight in kinds]
             return places[fault]
 
-        for check, groups in self._groups_of.items():
+        for check in self._groups_of:
             for fault, trace in evidence.traces.get(check, {}).items():
-                any_operation, same_operation, same_case = places_of(fault)
-                self._of_check[check].hypotheses.append((any_operation, trace.anywhere * self._sizes[check]))
-                on_operation = trace.operations
-                if trace.anywhere == 1.0:
-                    on_operation = dict.fromkeys((group.operation for group in groups), 1.0)
-                for operation, share in on_operation.items():
-                    pool = self._of_operation[check, operation]
-                    pool.hypotheses.append((same_operation, share * pool.remaining))
-                for case, share in trace.cases.items():
-                    pool = self._of_case[check, case]
-                    pool.hypotheses.append((same_case, share * pool.remaining))
+                self._add_trace(check, trace, places_of(fault))
         for operation, faults in evidence.controls.items():
             for fault in sorted(faults):
                 self._controls[operation].extend(places_of(fault))
+
+    def _add_trace(self, check: str, trace: Trace, doubts: Sequence[int]) -> None:
+        """`doubts`: the places of one fault's hypotheses, in the order of `Weights`."""
+        any_operation, same_operation, same_instance = doubts
+        self._of_check[check].hypotheses.append((any_operation, trace.anywhere * self._sizes[check]))
+        on_operation = trace.operations
+        if trace.anywhere == 1.0:
+            on_operation = {group.operation: 1.0 for group in self._groups_of[check]}
+        for operation, share in on_operation.items():
+            pool = self._of_operation[check, operation]
+            pool.hypotheses.append((same_operation, share * pool.remaining))
+            for case in trace.cases:
+                self._of_instance[check, operation, case].hypotheses.append((same_instance, 1.0))
 
     def _add_unknown_faults(self, evidence: Evidence, weights: Weights) -> None:
         requirements = load_contract().requirements
@@ -246,7 +249,7 @@ class Search:
         yield from self._of_check[group.check].likelihoods(group.popularity)
         yield from self._of_operation[group.check, group.operation].likelihoods(1.0)
         if group.case:
-            yield from self._of_case[group.check, group.case].likelihoods(group.popularity)
+            yield from self._of_instance[group.check, group.operation, group.case].likelihoods(1.0)
 
     def _note(self, group: _Group) -> None:
         """Notes the choice of an instance."""
@@ -258,7 +261,7 @@ class Search:
         self._of_check[group.check].remaining -= group.popularity
         self._of_operation[group.check, group.operation].remaining -= 1
         if group.case:
-            self._of_case[group.check, group.case].remaining -= group.popularity
+            self._of_instance[group.check, group.operation, group.case].remaining -= 1
         self._prepared.update(setup for setup, _ in group.setups)
 
     def _shown_by_control(self, group: _Group) -> Sequence[int]:

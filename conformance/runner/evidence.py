@@ -20,8 +20,8 @@ class Trace(msgspec.Struct, frozen=True, omit_defaults=True):
     anywhere: float
     operations: Mapping[str, float] = {}
     """Of the instances on each operation; empty where all instances find it."""
-    cases: Mapping[str, float] = {}
-    """Of the instances of each case, on any operation; empty where all cases show it."""
+    cases: Sequence[str] = ()
+    """Those that find it on some of these operations; empty where all cases do."""
 
 
 class FaultEvidence(msgspec.Struct, frozen=True):

@@ -20,10 +20,10 @@ PLAIN_CHECK: Final = "check_public::the_operation_is_served_under_its_declared_p
 _PLANNED_SHARE: Final = 1.015
 """Of the requests of quick depth. A run on the reference has some 15 fewer than are planned, since checks share more
 of them where those of an operation are run together, also where the machine is busy."""
-_WEIGHTS: Final = Weights(0.1, 0.9, 0.5, all_instances=1.0, single_instance=2.0, is_by_subject=True)
+_WEIGHTS: Final = Weights(0.1, 0.9, 1.0, all_instances=1.0, single_instance=1.0, is_by_subject=True)
 """Greater weights of unknown faults find more of the faults that the order was not fitted on, and fewer of the others:
 `python -m tests.matrix.fit_order` has both figures."""
-_WEIGHTS_UNTIL_FAILURE: Final = Weights(0.5, 0.5, 0.5, all_instances=0.2, single_instance=1.0)
+_WEIGHTS_UNTIL_FAILURE: Final = Weights(0.5, 0.5, 0.3, all_instances=0.2, single_instance=1.0)
 """The same, where only the first failure counts: breadth is worth less, and what is cheap and likely more.
 
 By subject it finds the likelier half of the faults no sooner, and the others later."""

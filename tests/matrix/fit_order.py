@@ -121,7 +121,7 @@ def _trace(shown: Sequence[Instance], everything: Sequence[Instance]) -> Trace:
     operations = share([i.operation.id for i in shown], [i.operation.id for i in everything])
     if set(operations.values()) == {1.0}:  # in every case
         return Trace(anywhere, operations)
-    return Trace(anywhere, operations, share([i.case for i in shown], [i.case for i in everything]))
+    return Trace(anywhere, operations, sorted({instance.case for instance in shown}))
 
 
 def requests_until(order: Iterable[Instance], names: Collection[str]) -> float | None:

@@ -17,7 +17,7 @@ from conformance.runner.best_first import Search, Weights, _Pool
 from conformance.runner.evidence import Evidence, Trace
 from tests.unit.runner.test_priority import everything
 
-WEIGHTS = Weights(any_operation=0.5, same_operation=0.5, same_case=0.5, all_instances=0.0, single_instance=1.0)
+WEIGHTS = Weights(any_operation=0.5, same_operation=0.5, same_instance=0.5, all_instances=0.0, single_instance=1.0)
 CHECK = "a_defective_credential_is_answered_401"
 
 
@@ -78,15 +78,14 @@ def test_a_known_fault_is_looked_for_on_its_operation_first() -> None:
     assert next(Search(instances, known, WEIGHTS).order()).operation.id == place
 
 
-def test_a_known_fault_is_looked_for_in_its_case_on_any_operation() -> None:
-    """Each operation once in that case, before any other case has its turn."""
+def test_a_known_fault_is_looked_for_in_its_case_of_its_operation_first() -> None:
+    """Where it may be in any instance otherwise."""
     instances = instances_of(CHECK)
-    case = max(one.case for one in instances)
-    in_case = [one for one in instances if one.case == case]
-    known = evidence({}, F1=Trace(1 / len(instances), cases={case: 1 / len(in_case)}))
-    first = itertools.islice(Search(instances, known, WEIGHTS).order(), len(in_case))
-    assert 1 < len(in_case) < len(instances)
-    assert {one.id for one in first} == {one.id for one in in_case}
+    last = instances[-1]
+    known = evidence({}, F1=Trace(1 / len(instances), {last.operation.id: 0.1}, [last.case]))
+    by_instance = Weights(0.0, 0.0, 1.0, all_instances=0.0, single_instance=0.1)
+    first = next(Search(instances, known, by_instance).order())
+    assert (first.operation.id, first.case) == (last.operation.id, last.case)
 
 
 def test_every_instance_is_chosen_once() -> None:

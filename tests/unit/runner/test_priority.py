@@ -132,8 +132,8 @@ def test_the_evidence_names_cases_where_they_make_a_difference() -> None:
     }
     faults = fit_order.evidence(found, same).faults
     traces = {name: faults[name].checks[same[0].check.id] for name in found}
-    assert (traces["F1"].operations, traces["F1"].cases) == ({operation: 1.0}, {})
-    assert traces["F2"].cases == {case: 1.0}
+    assert (traces["F1"].operations, traces["F1"].cases) == ({operation: 1.0}, ())
+    assert traces["F2"].cases == [case]
     assert traces["F2"].operations.keys() == {one.operation.id for one in same if one.case == case}
 
 
