@@ -237,9 +237,8 @@ async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
     idempotency = _need_keys(case)
     is_key = empty and idempotency.format == "any" and idempotency.written != "{key}"
     case.require_case(not is_key, f"{idempotency.write('')} is a key of any format")
-    may_be_empty = idempotency.format in ("", "any") or (
-        idempotency.format == "pattern" and is_well_formed(idempotency, "")
-    )
+    is_any_accepted = idempotency.format in ("", "any") or idempotency.other_format == "accepted"
+    may_be_empty = is_any_accepted or (idempotency.format == "pattern" and is_well_formed(idempotency, ""))
     is_declared = idempotency.missing_key == "refused" and not (empty and may_be_empty)
     level = Level.DECLARED if is_declared else None
     message = "an empty idempotency key" if empty else "no idempotency key"
@@ -369,6 +368,7 @@ async def _expect_own_answer(
         if are_alike(case, other, separate_answer):
             case.note("answers do not show which resource they are about")
             return
+    expect_stated(case, other, separate_answer)
     raise case.violation(
         "the key's first answer was replayed for another call",
         first,

@@ -13,7 +13,7 @@ from msgspec import structs
 from conformance.checks.support.case import Case
 from conformance.checks.support.key_forms import stated_idempotency, swap_case
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
+from conformance.checks.support.replays import PLAIN_REPLAY, is_replayed, other_body, replay, require_replay
 from conformance.checks.support.signals import Inapplicable, Inconclusive
 from conformance.checks.support.uuid_versions import level_of_version
 from conformance.client.pattern import covering_samples, sample, widths
@@ -232,13 +232,13 @@ async def a_key_in_the_other_case_repeats_the_call(case: Case) -> None:
         return request.with_key(swapped)
 
     first, repeat = await case.repeat_changed(change, "the key in the other case")
-    if are_alike(case, first, repeat):
+    if is_replayed(case, first, repeat):
         return
     await require_replay(case, first)
     settled = await replay(case, repeat.request, "the key in the other case")
     if settled.status == 409 and idempotency.carrier == "body":
         raise Inconclusive("a body with the key in the other case may count as another payload", first, settled)
-    if not are_alike(case, first, settled):
+    if not is_replayed(case, first, settled):
         message = (
             f"a call was not repeated under its key in the other case, and idempotency.case is {idempotency.case!r}"
         )
@@ -273,7 +273,7 @@ async def _expect_protection(case: Case, request: Request, purpose: str) -> None
         message = f"{purpose}, was refused, and idempotency.other_format is 'accepted'"
         raise case.violation(message, answer, expected="200")
     repeated = await replay(case, answer.request)
-    if not are_alike(case, answer, repeated):
+    if not is_replayed(case, answer, repeated):
         await require_replay(case, await case.control(request.with_fresh_key()))
         message = f"{purpose}, does not protect its call, and idempotency.other_format is 'accepted'"
         raise case.violation(message, answer, repeated, expected="the same answer again")

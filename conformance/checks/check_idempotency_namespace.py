@@ -12,7 +12,7 @@ from conformance.checks.support.other_installations import other_key
 from conformance.checks.support.other_path_calls import key_on_another_path
 from conformance.checks.support.races import expect_one_effect, expect_overlap, send_together
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
+from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, is_replayed, other_body, replay, require_replay
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import CONFLICT, SETTLE_S, Place, States, stated_otherwise
@@ -156,7 +156,7 @@ async def a_repeat_by_another_credential_is_no_new_call(case: Case) -> None:
         return case.as_credential(request, _other_credential(case, request))
 
     first, repeat = await case.repeat_changed(change, "the same call by another credential")
-    if repeat.status == 409 or are_alike(case, first, repeat):
+    if repeat.status == 409 or is_replayed(case, first, repeat):
         return
     await require_replay(case, first)
     if repeat.status in (401, 403):
@@ -179,9 +179,9 @@ async def duplicates_of_two_credentials_are_one_call(case: Case) -> None:
     if len({answer.request.credential for answer in good}) < 2:
         return  # one of them was refused, which the other checks of this requirement judge
     single = [await replay(case, request), await replay(case, other)]
-    if not are_alike(case, *single):
+    if not is_replayed(case, *single):
         raise Inconclusive("one after the other they are not one call either", *single, cause="IDEM-14")
-    if unlike := next((answer for answer in good if not are_alike(case, good[0], answer)), None):
+    if unlike := next((answer for answer in good if not is_replayed(case, good[0], answer)), None):
         equal = await send_together(case, [await case.arrange()] * len(answers), "concurrent equal calls")
         if any(answer.ok and not are_alike(case, equal[0], answer) for answer in equal[1:]):
             raise Inconclusive("concurrent equal calls are not one call either", *equal[:2], cause="IDEM-7")
@@ -203,7 +203,7 @@ async def a_key_of_another_installation_is_treated_as_stated(case: Case) -> None
     first = await case.first_call()
     second = await case.send(case.as_credential(first.request, foreign), "the same key of another installation")
     await _judge(case, "installation", is_separate, first, second)
-    if is_separate and not are_alike(case, second, repeat := await replay(case, second.request)):
+    if is_separate and not is_replayed(case, second, repeat := await replay(case, second.request)):
         await require_replay(case, first)
         message = "the call of another installation is not repeated under its key"
         raise case.violation(message, second, repeat, expected=second.summary)
@@ -217,12 +217,12 @@ async def _expect_record(case: Case, first: Answer, second: Answer) -> None:
     It must be repeated after the same two calls where the other caller's has a key of its own.
     """
     repeat = await replay(case, first.request, "the first call again")
-    if are_alike(case, first, repeat):
+    if is_replayed(case, first, repeat):
         return
     third = await case.control(first.request.with_fresh_key(), "the first call under a fresh key")
     await case.control(second.request.with_fresh_key(), "the other caller's call under a key of its own")
     known = await replay(case, third.request, "the call under the fresh key again")
-    if not are_alike(case, third, known):
+    if not is_replayed(case, third, known):
         raise Inconclusive("a call is not repeated after the other caller's call in any way", third, known)
     message = "the same key of another caller, to whom it belongs alone, replaced the record of the first call"
     raise case.violation(message, first, second, repeat, expected=first.summary)

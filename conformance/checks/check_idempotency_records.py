@@ -13,9 +13,9 @@ from conformance.checks.support.races import expect_declared, expect_overlap, se
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import (
     PLAIN_REPLAY,
-    are_alike,
     expect_same,
     fix_proof_id,
+    is_replayed,
     replay,
     require_replay,
 )
@@ -89,7 +89,7 @@ async def a_key_used_on_another_resource_is_kept_for_the_first(case: Case) -> No
     """However its key is answered with another path id, the first call is still replayed."""
     first, second = await key_on_another_path(case)
     repeat = await replay(case, first.request)
-    if not are_alike(case, first, repeat):
+    if not is_replayed(case, first, repeat):
         await require_replay(case, await case.control(await case.arrange(), "a call of its own"))
         message = "after its key was used on another resource, the first call is not replayed"
         raise case.violation(message, first, second, repeat, expected=first.summary)

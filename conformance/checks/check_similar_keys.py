@@ -10,7 +10,7 @@ from typing import Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.key_forms import stated_idempotency, swap_case
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body
+from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, is_replayed, other_body
 from conformance.client.request import Request, is_well_formed
 from conformance.profile.behavior import Idempotency
 
@@ -86,7 +86,7 @@ async def a_call_is_not_repeated_under_a_similar_key(
     if not are_alike(case, first, repeat):
         return
     fresh = await case.send(first.request.with_fresh_key(), "the same call under another key")
-    if not (are_alike(case, first, fresh) or (fresh.ok and await _are_alike_at_once(case, first.request))):
+    if not (is_replayed(case, first, fresh) or (fresh.ok and await _are_alike_at_once(case, first.request))):
         message = "a call under a similar key was answered as a repeat of the first one"
         raise case.violation(message, first, fresh, repeat, expected=f"as under another key, {fresh.summary}")
     keys = find_similar(idempotency, first.request.key or "")[1:]

@@ -118,7 +118,7 @@ def expect_stated(case: Case, first: Answer, repeat: Answer) -> None:
     That a call is idempotent does not say that a repetition shows no time of its own.
     """
     rules = case.profile.idempotency
-    if rules is None or rules.volatile is not None or case.facts.volatile:
+    if rules is None or rules.volatile is not None or case.facts.volatile or first.status != repeat.status:
         return
     found = strictjson.differences(first.value, repeat.value, _MAX_DIFFERENCES + 1)
     if len(found) > _MAX_DIFFERENCES:  # the rest is not known
@@ -126,6 +126,17 @@ def expect_stated(case: Case, first: Answer, repeat: Answer) -> None:
     if all(not is_within_data(place) or (is_time(value) and is_time(later)) for place, value, later in found):
         reason = f"the replay differs at {found[0][0]}, and whether it may is needed"
         raise MissingFact("idempotency.volatile", reason)
+
+
+def is_replayed(case: Case, first: Answer, repeat: Answer) -> bool:
+    """Whether `repeat` replays `first`. Raises MissingFact as `expect_stated` does.
+
+    That another call is replayed does not show that answers have no time of their own: it may come within one second.
+    """
+    if are_alike(case, first, repeat):
+        return True
+    expect_stated(case, first, repeat)
+    return False
 
 
 def difference(case: Case, message: str, *answers: Answer) -> Violation:
@@ -156,7 +167,7 @@ def _json(value: Any) -> str:
 async def require_replay(case: Case, first: Answer) -> None:
     """Inconclusive where the same call is not even replayed at once, which is the question of IDEM-1."""
     repeat = await replay(case, first.request, "the same call, for comparison")
-    if not are_alike(case, first, repeat):
+    if not is_replayed(case, first, repeat):
         raise Inconclusive("the same call is not replayed either", first, repeat, cause="IDEM-1")
 
 

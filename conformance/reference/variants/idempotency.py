@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from itertools import count
 
 from sqlalchemy import Connection
 
@@ -12,6 +14,7 @@ from conformance.reference.idempotency import Record, address, digest, find, sav
 from conformance.reference.pipeline import read_body
 from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_shape
 from conformance.reference.registry import variant
+from conformance.reference.variants.keys import with_key_format
 
 WORK_S = 0.02
 RETENTION_S = 3.0
@@ -178,3 +181,37 @@ def retention_of_a_day(policy: Policy) -> Policy:
 )
 def parts_of_bodies_stored(policy: Policy) -> Policy:
     return evolve(refusals_stored(policy), transport=evolve(policy.transport, takes_part_of_body=True))
+
+
+def _with_stamp(policy: Policy, name: str, stamp: Callable[[], str]) -> Policy:
+    def shape(_call: Call, answer: Answer) -> Answer:
+        return evolve(answer, value={**answer.value, name: stamp()}) if answer.status == 200 else answer
+
+    return with_shape(policy, shape)
+
+
+@variant(
+    "V594",
+    requirement="IDEM-14",
+    title="a key belongs to its path, and any text is one; answers of 0.2 s say in which second they were given",
+    profile={
+        "idempotency": {"volatile": None, "other_format": "accepted", "case": "sensitive", "namespace": ["path"]},
+        "answers": {"further_members": "allowed"},
+    },
+)
+def answers_with_their_second(policy: Policy) -> Policy:
+    """Two answers one after the other may be given in the same second, or not; an empty key is one as well."""
+    slow = evolve(policy, transport=evolve(policy.transport, latency_s=0.2))
+    keyed = with_namespace(with_key_format(slow, "[ -~]{0,255}"), "path")
+    return _with_stamp(keyed, "servedAt", lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+
+
+@variant(
+    "V595",
+    requirement="IDEM-5",
+    title="answers name the one of two nodes that gave them",
+    profile={"idempotency": {"volatile": None}, "answers": {"further_members": "allowed"}},
+)
+def answers_with_their_node(policy: Policy) -> Policy:
+    numbers = count()
+    return _with_stamp(policy, "servedBy", lambda: f"node-{next(numbers) % 2}")
