@@ -68,15 +68,15 @@ async def repeat(case: Case, request: Request, purpose: str, *, lease_s: float =
     proof is tried; inconclusive where the target then refuses the used jti.
     """
     if request.proof is None:
-        return await _send_until_settled(case, request, purpose, lease_s)
+        return await send_until_settled(case, request, purpose, lease_s)
     fresh_proof = request.with_proof(dataclasses.replace(request.proof, claims={}, new_id_on_retry=False))
-    fresh = await _send_until_settled(case, fresh_proof, purpose, 0.0)
+    fresh = await send_until_settled(case, fresh_proof, purpose)
     if fresh.status not in (400, 401, 409):
         return fresh
     used_proof = request.with_proof(dataclasses.replace(request.proof, new_id_on_retry=False))
-    repeated = await _send_until_settled(case, used_proof, f"{purpose}, same proof", lease_s)
+    repeated = await send_until_settled(case, used_proof, f"{purpose}, same proof", lease_s)
     if repeated.status == 401 and fresh.status == 409:
-        fresh = await _send_until_settled(case, fresh_proof, purpose, lease_s) if lease_s else fresh
+        fresh = await send_until_settled(case, fresh_proof, purpose, lease_s) if lease_s else fresh
         if not fresh.ok:
             raise Inconclusive(
                 "a retry needs a fresh proof, and with one it counts as another call (OA-11)", fresh, repeated
@@ -84,7 +84,8 @@ async def repeat(case: Case, request: Request, purpose: str, *, lease_s: float =
     return repeated if repeated.ok else fresh
 
 
-async def _send_until_settled(case: Case, request: Request, purpose: str, lease_s: float) -> Answer:
+async def send_until_settled(case: Case, request: Request, purpose: str, lease_s: float = 0.0) -> Answer:
+    """Sends a request again, for a moment or `lease_s` seconds, while its answer is 409."""
     answer = await case.send(request, purpose)
     remaining_s = max(_SETTLE_S, lease_s) + 2 * min(
         case.runtime.sender.slowest_s.get(request.operation.id, 0.0), case.profile.limits.timeout_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 
 from sqlalchemy import Connection
@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from conformance.reference import idempotency, objects
 from conformance.reference.call import Answer, Call, JsonValue, Refusal
 from conformance.reference.idempotency import Record, address, digest, find, save, with_namespace
-from conformance.reference.pipeline import read_body
-from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_shape
+from conformance.reference.pipeline import execute, read_body
+from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_shape, with_stage
 from conformance.reference.registry import variant
 from conformance.reference.variants.keys import with_key_format
 
@@ -215,3 +215,35 @@ def answers_with_their_second(policy: Policy) -> Policy:
 def answers_with_their_node(policy: Policy) -> Policy:
     numbers = count()
     return _with_stamp(policy, "servedBy", lambda: f"node-{next(numbers) % 2}")
+
+
+@variant(
+    "V597",
+    requirement="IDEM-12",
+    title="a key is in use for 0.3 s after a 401, 403 or 404: the same call of the same caller waits, others get 409",
+    profile={"idempotency": {"in_flight": None}},
+)
+def keys_of_refused_calls_in_use(policy: Policy) -> Policy:
+    in_use: dict[tuple[str, bytes, str], tuple[float, tuple[str, bytes]]] = {}
+
+    def key_of(call: Call) -> tuple[str, bytes, str]:
+        return call.operation, call.request.path, call.request.first_header(b"idempotency-key")
+
+    def content_of(call: Call) -> tuple[str, bytes]:
+        return call.request.first_header(b"authorization"), call.request.body
+
+    def claim(call: Call) -> Iterator[float] | None:
+        until, content = in_use.get(key_of(call), (0.0, ("", b"")))
+        remaining_s = until - time.monotonic()
+        if remaining_s <= 0:
+            return None
+        if content != content_of(call):
+            raise Refusal("in_flight", "A call with this Idempotency-Key is under way.")
+        return iter((remaining_s,))
+
+    def shape(call: Call, answer: Answer) -> Answer:
+        if call.operation in policy.idempotency.operations and answer.status in (401, 403, 404):
+            in_use[key_of(call)] = time.monotonic() + 0.3, content_of(call)
+        return answer
+
+    return with_shape(with_stage(policy, claim, before=execute), shape)
