@@ -66,12 +66,15 @@ async def an_integer_with_other_high_bits_is_another_payload(case: Case, where: 
         await judge_payload(case, where, lone_answer, first, repeat)
 
 
-def _exact_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, int]]:
-    """The first number that the schema allows to be 2^24 and one more, or 2^53 where it promises more than 53 bits."""
+def _exact_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, int, bool]]:
+    """The first number that the schema allows to be 2^24 and one more, or 2^53 where it promises more than 53 bits.
+
+    And whether that is a bound which it states.
+    """
     schema, body = profile.body_schema(operation.request_schema), template_of(profile, operation)
     if schema is None:
         return {}
-    root, found = Root(schema), dict[str, tuple[str, int]]()
+    root, found = Root(schema), dict[str, tuple[str, int, bool]]()
     validator = jsonschema_rs.validator_for(schema)
     for where, leaf in pointer.leaves(body):
         is_number = isinstance(leaf, int | float) and not isinstance(leaf, bool)
@@ -79,18 +82,20 @@ def _exact_integers(profile: Profile, operation: Operation) -> Mapping[str, tupl
         is_wide = any(part.get("format") in _WIDE_FORMATS or part.get("maximum", 0) > _EXACT for part in parts)
         exact = _EXACT if is_wide else _EXACT_IN_32_BITS
         if parts and all(validator.is_valid(pointer.replace(body, where, n)) for n in (exact, exact + 1)):
-            found.setdefault("wide" if is_wide else "", (where, exact))
-    return {f"{where.lstrip('/')}{kind and '-'}{kind}": (where, exact) for kind, (where, exact) in found.items()}
+            is_stated = is_wide or all({*part} & {"maximum", "exclusiveMaximum"} for part in parts)
+            found.setdefault("wide" if is_wide else "", (where, exact, is_stated))
+    return {f"{place[0].lstrip('/')}{kind and '-'}{kind}": place for kind, place in found.items()}
 
 
 @check("IDEM-4", cases=_exact_integers, rests_on=PLAIN_REPLAY)
-async def the_integer_after_an_exact_one_is_another_payload(case: Case, place: tuple[str, int]) -> None:
+async def the_integer_after_an_exact_one_is_another_payload(case: Case, place: tuple[str, int, bool]) -> None:
     """2^24 and 2^24 + 1, which a floating-point number of 32 bits does not tell apart, make two payloads.
 
     So do 2^53 and 2^53 + 1 where both are accepted and the schema states such a bound, or a format of 64 bits: others
-    may promise no more than 53 (RFC 8259, section 6).
+    may promise no more than 53 (RFC 8259, section 6). A warning where neither the schema states how large the number
+    may be nor an answer shows it: the target may take what is too large for its largest.
     """
-    where, exact = place
+    where, exact, is_stated = place
     request = await case.arrange()
     first = await case.send(request.with_body(pointer.replace(request.body, where, exact)), f"{exact} at {where}")
     case.require_case(first.ok, f"{exact} at {where} is answered {first.summary}")
@@ -99,7 +104,10 @@ async def the_integer_after_an_exact_one_is_another_payload(case: Case, place: t
     if repeat.status != 409:
         lone = await case.arrange()
         changed = lone.with_body(pointer.replace(lone.body, where, exact + 1))
-        await judge_payload(case, where, await case.send(changed, f"{exact + 1} at {where}, alone"), first, repeat)
+        lone_answer = await case.send(changed, f"{exact + 1} at {where}, alone")
+        is_read = is_stated or shows(where, first) or shows(where, lone_answer)
+        level = None if is_read else Level.RECOMMENDED
+        await judge_payload(case, where, lone_answer, first, repeat, level=level)
 
 
 def _other_case(value: Any) -> Any:
