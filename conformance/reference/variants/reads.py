@@ -13,6 +13,7 @@ from conformance.reference.registry import variant
 from conformance.reference.tables import effects, objects
 
 LAG_S: Final = 0.3
+_KEPT_S: Final = 2.0
 _READS: Final = ("quotePublicCartCheckout", "getStorefrontOrderAfterSalesEligibility")
 """The operations that show effects in the reference's profile."""
 _WRITES: Final = (
@@ -136,3 +137,32 @@ def reads_that_refuse(policy: Policy) -> Policy:
         return read
 
     return with_handler(policy, _READS[0], refuse_revoked)
+
+
+@variant(
+    "V599",
+    requirement="IDEM-11",
+    title="a gateway keeps the answer to each read of a checkout quote for two seconds, by all its headers, as stated",
+    profile={
+        "effects": {
+            "quotePublicCart": [
+                {"operation": _READS[0], "pointer": "/data/version", "step": 1, "within_s": _KEPT_S + 0.5}
+            ]
+        }
+    },
+)
+def reads_from_a_cache(policy: Policy) -> Policy:
+    kept: dict[tuple[bytes, tuple[object, ...]], tuple[float, Answer]] = {}
+
+    def read_through(handler: Handler) -> Handler:
+        def read(call: Call, db: Connection) -> Answer:
+            name, now = (call.request.path, tuple(call.request.headers)), time.monotonic()
+            until, answer = kept.get(name) or (0.0, None)
+            if answer is None or until < now:
+                answer = handler(call, db)
+                kept[name] = now + _KEPT_S, answer
+            return answer
+
+        return read
+
+    return with_handler(policy, _READS[0], read_through)

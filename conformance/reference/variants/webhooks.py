@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from conformance.reference.call import Answer, Call
+from conformance.reference.call import Answer, Call, Refusal
 from conformance.reference.policy import Policy, before_work, evolve, with_schema, with_shape
 from conformance.reference.registry import variant
 
@@ -54,3 +54,23 @@ def status_of_endpoints(policy: Policy) -> Policy:
             members["status"] = {"type": "string", "enum": ["active", "paused"]}
         policy = with_schema(policy, operation, {**schema, "properties": members})
     return with_shape(before_work(policy, with_switch, _UPDATE), with_status, _CREATE, _UPDATE)
+
+
+@variant(
+    "V598",
+    requirement="IDEM-6",
+    title="a URL is registered once, by whichever installation; what a key belongs to is not stated",
+    profile={
+        "idempotency": {"namespace": None},
+        "transitions": [{"operation": _CREATE, "none": "no state; a URL that is registered already conflicts"}],
+    },
+)
+def unique_urls(policy: Policy) -> Policy:
+    known: set[str] = set()
+
+    def look(call: Call, _db: Connection) -> None:
+        if call.body["url"] in known:
+            raise Refusal("state_conflict", "The URL is registered already.")
+        known.add(call.body["url"])
+
+    return before_work(policy, look, _CREATE)
