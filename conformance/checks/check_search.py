@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations, product
 from typing import Any
-from uuid import uuid4
 
 from msgspec import structs
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.registry import check
-from conformance.checks.support.search_filters import FILTERS
+from conformance.checks.support.search_filters import FILTERS, unknown_value
 from conformance.checks.support.search_pages import (
     first_page,
     item_ids,
@@ -277,7 +276,7 @@ async def a_filter_of_0_is_a_filter(case: Case, name: str) -> None:
     others = [item for item in known if pointer.get(item, place) and not suits(item, place, zero)]
     if not others:
         return
-    unknown = request.with_query(**{name: f"no-such-{uuid4().hex[:12]}"})
+    unknown = request.with_query(**{name: unknown_value(value)})
     if not treatment:
         listed = await case.send_with_retry(unknown, f"an unknown {name}", request)
         is_ignored = listed.ok and bool(items_of(listed))

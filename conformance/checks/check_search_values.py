@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
-from uuid import uuid4
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.last_pages import REFUSALS, expect_no_last_page_again, items_or_past_the_end
 from conformance.checks.support.page_sizes import expect_size_kept, parameters_beside_a_size
 from conformance.checks.support.registry import check
-from conformance.checks.support.search_filters import expect_refused_otherwise, resembling_values
+from conformance.checks.support.search_filters import expect_refused_otherwise, has_form_of, resembling_values
 from conformance.checks.support.search_lists import LISTS, is_accepted_in_a_pair, unlisted_code
 from conformance.checks.support.search_pages import (
     first_page,
@@ -25,6 +24,7 @@ from conformance.checks.support.search_pages import (
     suits,
 )
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.unusual_search_values import UnusualValue, unusual_values
 from conformance.checks.support.url_spellings import percent_encode_all
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -34,7 +34,6 @@ from conformance.judge.answer_scope import LONG_URL
 from conformance.profile.behavior import Search
 from conformance.profile.model import Profile
 
-_FAR = (1_000, 1_000_000)
 _WORDS = (2**32, 2**64)
 """By these a counter of 32 or 64 bits begins again."""
 _LEAST_POWER, _MOST_ITEMS = 4, 1024
@@ -43,52 +42,11 @@ _OF_OTHER_INTERFACES = {"limit": "1", "offset": "1", "size": "1", "per_page": "1
 _MOST_PAGES = 20
 
 
-class UnusualValue(NamedTuple):
-    """One unusual value of a parameter. `treatment` is the profile's word for what a search does with it."""
-
-    fact: str
-    parameter: str
-    value: str
-    treatment: str
-    usual: str | None = None
-    """The value with which a search does the same; None: without the parameter."""
-
-
-def _unusual_values(search: Search) -> Mapping[str, list[UnusualValue]]:
-    unknown = f"no-such-{uuid4().hex[:12]}"
-    smallest, largest = search.page_size_min, search.page_size_max
-    above = () if largest is None else (largest + 1, largest + 100)
-    below = () if smallest is None else (smallest - 1, -1)
-    first = 1 if search.page_base is None else search.page_base
-    past = search.past_the_end
-    return {
-        "page-size-above": [
-            UnusualValue("page_size_above", "pageSize", str(n), search.page_size_above, str(largest)) for n in above
-        ],
-        "page-size-below": [
-            UnusualValue("page_size_below", "pageSize", str(n), search.page_size_below, str(smallest)) for n in below
-        ],
-        "past-the-end": [
-            UnusualValue("past_the_end", "page", str(n), past) for n in _far_pages(first, search.page_max)
-        ],
-        "empty-q": [UnusualValue("empty_q", "q", "", search.empty_q)],
-        "unknown-category": [UnusualValue("unknown_category", "category", unknown, search.unknown_category)],
-        "unknown-merchant": [UnusualValue("unknown_merchant", "merchant", unknown, search.unknown_merchant)],
-        "unknown-parameter": [UnusualValue("unknown_parameter", unknown, "1", search.unknown_parameter)],
-    }
-
-
-def _far_pages(first: int, largest: int | None) -> list[int]:
-    """Pages far past the end; where the largest page is stated, none is larger, and the last one is that."""
-    pages = [first + n for n in _FAR] if largest is None else [min(first + _FAR[0], largest), largest]
-    return [page for page in dict.fromkeys(pages) if page > first]
-
-
-@check("SRCH-8", cases={name: name for name in _unusual_values(Search())})
+@check("SRCH-8", cases={name: name for name in unusual_values(Search())})
 async def an_unusual_value_is_treated_as_stated(case: Case, name: str) -> None:
     """An unusual value of a query parameter is refused, clamped, ignored or answered with a list, as stated."""
     search = case.profile.search
-    values = _unusual_values(search)[name]
+    values = unusual_values(search)[name]
     bound = {"page-size-above": "page_size_max", "page-size-below": "page_size_min"}.get(name, "")
     case.need(not bound or values, f"search.{bound}", "the bound of pageSize is needed")
     case.require_case(values, "search.page_max is the first page")
@@ -329,7 +287,10 @@ _STORE = "listPublicMerchantProducts"
 
 @check("SRCH-8", cases=_stores)
 async def a_store_of_every_state_can_be_searched(case: Case, state: tuple[str, str] | None) -> None:
-    """Where an unknown merchant finds nothing or is ignored, no slug of a store is refused."""
+    """Where an unknown merchant finds nothing or is ignored, no slug of a store is refused.
+
+    Where merchants are ids, a slug is malformed as one.
+    """
     treatment = case.profile.search.unknown_merchant
     case.need(treatment, "search.unknown_merchant", "what happens then is needed")
     case.require_case(treatment in ("empty", "ignored"), "an unknown merchant is refused, and so a slug may be")
@@ -338,6 +299,8 @@ async def a_store_of_every_state_can_be_searched(case: Case, state: tuple[str, s
     request = await case.arrange()
     store = await case.arrange(case.contract.operations[_STORE], use={state[0]: state[1]}, prove_control=False)
     slug = next(iter(store.path.values()))
+    is_value = has_form_of(slug, case.profile.search.merchant)
+    case.require_case(is_value, "search.merchant has another form than the slug of a store")
     answer = await case.send_with_retry(request.with_query(merchant=slug), f"merchant={slug}", request)
     if not answer.ok and (await case.send(store, "the products of that store")).ok:
         message = f"a search with the slug of a store, {state[0]} in the state {state[1]}, was refused"

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import uuid4
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.certainty import is_certain
@@ -20,6 +21,7 @@ from conformance.checks.support.search_pages import (
     suits,
 )
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.unknown_ids import unknown_id_like
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -127,6 +129,19 @@ async def expect_not_everything_lost(
         if large.ok and not items_of(large):
             message = f"a search with {name}={value} finds nothing"
             raise Inconclusive(message, whole[0], large, cause=cause_of("SRCH-5"))
+
+
+def unknown_value(stated: str) -> str:
+    """A value that nothing has, in the form of the stated one: where values are ids, any other text is malformed."""
+    return unknown_id_like(stated) if re.search("[0-9]", stated) else f"no-such-{uuid4().hex[:12]}"
+
+
+def has_form_of(value: str, stated: str) -> bool:
+    """Whether a text may be a value of a filter: where the stated one is an id, a text of another form is none."""
+    if not re.search("[0-9]", stated) or (value.isdecimal() and stated.isdecimal()):
+        return True
+    forms = [re.sub(r"[^\W_]", "x", text) for text in (value, stated)]
+    return forms[0] == forms[1] and value.isdecimal() == stated.isdecimal()
 
 
 def resembling_values(value: str) -> list[str]:

@@ -17,7 +17,7 @@ from conformance.checks.check_search_values import (
     an_unlisted_value_is_treated_as_stated,
     an_unusual_value_is_treated_as_stated,
 )
-from conformance.checks.support.search_filters import resembling_values
+from conformance.checks.support.search_filters import has_form_of, resembling_values, unknown_value
 from conformance.checks.support.search_lists import unlisted_code
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Search
@@ -54,6 +54,16 @@ def test_a_word_is_cut_within_itself(value: str, resembling: list[str]) -> None:
 def test_the_beginning_of_a_code_may_exist(value: str) -> None:
     """Codes of groups begin those of their members."""
     assert resembling_values(value) == []
+
+
+@pytest.mark.parametrize("stated", ["7c9e6679-7425-40de-944b-e07fc1f91111", "1042", "cat_01HX2Z9K3M"])
+def test_an_unknown_value_has_the_form_of_a_stated_id(stated: str) -> None:
+    """Where values are ids, a text of another form is malformed, and may be refused."""
+    unknown = unknown_value(stated)
+    assert unknown != stated
+    assert has_form_of(unknown, stated)
+    assert not has_form_of("northwind", stated)
+    assert has_form_of(stated, "northwind")
 
 
 @pytest.mark.parametrize("treatment", ["empty", "refused", "not_found", "ignored"])

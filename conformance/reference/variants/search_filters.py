@@ -1,0 +1,64 @@
+"""Legitimate values of the filters of a search."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+from sqlalchemy import Connection
+
+from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.catalogue import MERCHANTS, STOCK
+from conformance.reference.policy import Policy, before_work, evolve, with_search, with_shape
+from conformance.reference.registry import variant
+
+_SEARCH: Final = "searchPublicProducts"
+_UUID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_CATEGORY_IDS: Final = {
+    name: f"7c9e6679-7425-40de-944b-e07fc1f9111{number}" for number, name in enumerate(STOCK.categories)
+}
+_MERCHANT_IDS: Final = {
+    name: f"7c9e6679-7425-40de-944b-e07fc1f9222{number}" for number, name in enumerate(STOCK.merchants)
+}
+
+
+@variant(
+    "V610",
+    requirement="SRCH-8",
+    title="categories and merchants are UUIDs in a search: an unknown one finds nothing, another text is refused",
+    profile={"search": {"category": _CATEGORY_IDS["shoes"], "merchant": _MERCHANT_IDS[MERCHANTS[0]]}},
+)
+def filters_by_uuid(policy: Policy) -> Policy:
+    """The list of a store's products has its slug in the path nevertheless."""
+    merchants = {value: name for name, value in _MERCHANT_IDS.items()}
+    orders = {
+        name: tuple(replace(product, category=_CATEGORY_IDS[product.category]) for product in products)
+        for name, products in STOCK.orders.items()
+    }
+
+    def read_ids(call: Call, _db: Connection) -> Call:
+        query = dict(parse_qsl(call.request.query.decode(), keep_blank_values=True))
+        for name in ("category", "merchant"):
+            if name in query and not _UUID.fullmatch(query[name]):
+                raise Refusal("invalid_query", f"{name} must be a UUID.")
+        if "merchant" not in query:
+            return call
+        query["merchant"] = merchants.get(query["merchant"], "no-such-merchant")
+        return evolve(call, request=evolve(call.request, query=urlencode(query).encode()))
+
+    def shaper(_call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        return evolve(
+            answer, value={**answer.value, "data": [_with_merchant_id(item) for item in answer.value["data"]]}
+        )
+
+    stock = replace(STOCK, orders=orders, categories=tuple(_CATEGORY_IDS.values()))
+    searches = before_work(with_search(policy, stock=stock), read_ids, _SEARCH)
+    return with_shape(searches, shaper, _SEARCH, "listPublicMerchantProducts")
+
+
+def _with_merchant_id(item: dict[str, Any]) -> dict[str, Any]:
+    return {**item, "merchant": _MERCHANT_IDS[item["merchant"]]}
