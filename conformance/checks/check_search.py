@@ -15,6 +15,7 @@ from conformance.checks.support.search_filters import FILTERS, unknown_value
 from conformance.checks.support.search_pages import (
     first_page,
     item_ids,
+    item_keys,
     items_of,
     largest_page_size,
     need_stable_order,
@@ -309,7 +310,7 @@ async def _pages_before_the_end(case: Case, request: Request, pages: list[Answer
         return pages
     last = next((number for number, page in enumerate(pages) if len(items_of(page)) < size), len(pages))
     large = await read_page(case, request, first_page(case.profile), largest_page_size(case.profile))
-    count, found = len(items_of(large)) if large.ok else 0, list(map(items_of, pages))
+    count, found = len(items_of(large)) if large.ok else 0, [item_keys(case, page) for page in pages]
     return [page for n, page in enumerate(pages[: last + 1]) if n * size < count or found[n] not in found[:n]]
 
 

@@ -32,6 +32,15 @@ def item_ids(case: Case, answer: Answer) -> list[str]:
     return [str(whole_number(value)) for value in found]
 
 
+def item_keys(case: Case, answer: Answer) -> list[Any]:
+    """What tells items apart: their ids where all of them are known, otherwise the items themselves.
+
+    A member such as a score, or the signature of a URL, may have another value in each answer.
+    """
+    ids = item_ids(case, answer)
+    return ids if all(ids) else items_of(answer)
+
+
 def suits(item: Any, place: str, value: str) -> bool:
     """Whether an item has the value of a filter: at the place that the profile states, alone or in a list.
 
@@ -160,7 +169,7 @@ async def is_page_of_result(case: Case, request: Request, page: int) -> bool:
     found: list[list[Any]] = []
     for number in dict.fromkeys((page, page - 1, first_page(case.profile))):
         answer = await case.send_with_retry(request.with_query(page=str(number)), f"page {number}", request)
-        found.append(items_of(answer) if answer.ok else [])
+        found.append(item_keys(case, answer) if answer.ok else [])
         if not found[-1] or found[-1] in found[:-1]:
             return False
     return True
@@ -197,18 +206,12 @@ async def read_to_end(case: Case, request: Request, size: int, most: int) -> tup
             return pages, answer
         if len(items_of(answer)) > size:
             raise Inconclusive("a page is longer than pageSize", answer, cause="SRCH-4")
-        if pages and _is_same_page(case, answer, pages[-1]):
+        if pages and item_keys(case, answer) == item_keys(case, pages[-1]):
             if not case.profile.search.past_the_end:
                 return pages, answer
             raise Inconclusive("two pages hold the same items", pages[-1], answer, cause="SRCH-6")
         pages.append(answer)
     return pages, None
-
-
-def _is_same_page(case: Case, page: Answer, other: Answer) -> bool:
-    """Whether two pages hold the same items: a member such as a score may have another value in each answer."""
-    ids = item_ids(case, page)
-    return items_of(page) == items_of(other) or (all(ids) and ids == item_ids(case, other))
 
 
 def may_be_cut(case: Case, size: int, pages: list[Answer], ending: Answer | None) -> bool:

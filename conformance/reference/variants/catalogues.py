@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from secrets import token_hex
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -51,6 +52,27 @@ def last_page_again(policy: Policy) -> Policy:
         return search
 
     return with_handler(with_search(policy, stock=_stock_of(4)), _SEARCH, wrap)
+
+
+@variant(
+    "V611",
+    requirement="SRCH-6",
+    title="the page after the last one is the last one again, and each item has a signed URL, new in each answer",
+    profile={"search": {"past_the_end": {"none": "it is the last page again"}, "page_max": None}},
+)
+def last_page_with_signed_urls(policy: Policy) -> Policy:
+    """As links to objects in a store are, which end after a while."""
+
+    def shaper(_call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        items = [
+            {**item, "tags": [*item["tags"], f"https://cdn.example/{item['id']}?signature={token_hex(4)}"]}
+            for item in answer.value["data"]
+        ]
+        return evolve(answer, value={**answer.value, "data": items})
+
+    return with_shape(last_page_again(policy), shaper, _SEARCH, "listPublicMerchantProducts")
 
 
 @variant(
