@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from functools import partial
 from itertools import pairwise
@@ -21,16 +22,21 @@ def _letters(value: Any) -> str:
     return "".join(character for character in str(value).casefold() if character.isalnum())
 
 
+def _without_accents(value: Any) -> str:
+    plain = unicodedata.normalize("NFKD", str(value)).casefold()
+    return "".join(character for character in plain if not unicodedata.combining(character))
+
+
 def _naturally(value: Any) -> list[tuple[int, str]]:
     """As people sort: letters without their accents, numbers within a text by their value."""
-    plain = unicodedata.normalize("NFKD", str(value)).casefold()
-    runs = re.findall(r"[0-9]+|[^\W\d_]+", "".join(c for c in plain if not unicodedata.combining(c)))
+    runs = re.findall(r"[0-9]+|[^\W\d_]+", _without_accents(value))
     return [(int(run), "") if run.isdecimal() else (_BEFORE_LETTERS, run) for run in runs]
 
 
 def _instant(value: Any) -> float:
-    """A time with any number of decimals and any offset; raises ValueError for any other text."""
-    time = datetime.fromisoformat(str(value))
+    """A time with any number of decimals and any offset, a day, a month or a year; raises ValueError for others."""
+    text = str(value)
+    time = datetime.fromisoformat(text + _FIRST_DAY[len(text) :] if _MONTH.fullmatch(text) else text)
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
@@ -54,12 +60,24 @@ def _date(value: Any, day: int) -> tuple[int, ...]:
     return parts[2], parts[1 - day], parts[day], hour, *parts[4:]
 
 
-def _duration(value: Any) -> float:
-    """Seconds of a duration (ISO 8601, 4.4.3); raises ValueError for any other text."""
+def _clock_time(value: Any, is_clock: bool) -> tuple[float, ...]:
+    """`9:30 PM` or `01:30:00`: a time of day, or a length, whose last part is seconds; raises ValueError for others."""
+    found = _CLOCK_TIME.fullmatch(str(value))
+    if found is None:
+        raise ValueError(value)
+    first, *others = [float(part.replace(",", ".")) for part in found["time"].split(":")]
+    if found["half"]:
+        first = first % 12 + 12 * (found["half"] in ("P", "p"))
+    return (first, *others) if is_clock or len(others) > 1 else (0, first, *others)
+
+
+def _duration(value: Any, month: float, year: float) -> float:
+    """Days of a duration (ISO 8601, 4.4.3), with these days of a month and a year; raises ValueError for others."""
     found = _DURATION.fullmatch(str(value))
     if found is None:
         raise ValueError(value)
-    return sum(float((part or "0").replace(",", ".")) * unit for part, unit in zip(found.groups(), _UNITS, strict=True))
+    units = (year, month, 7, 1, 1 / 24, 1 / 1_440, 1 / 86_400)
+    return sum(float((part or "0").replace(",", ".")) * unit for part, unit in zip(found.groups(), units, strict=True))
 
 
 def _without_article(value: Any) -> list[tuple[int, str]]:
@@ -67,18 +85,34 @@ def _without_article(value: Any) -> list[tuple[int, str]]:
     return _naturally(_ARTICLE.sub("", str(value)))
 
 
-def _amount(value: Any) -> int:
-    """A price as people read it, in hundredths: with thousands apart, and a currency; raises ValueError for others."""
-    found = _AMOUNT.fullmatch(str(value))
+def _amount(value: Any, form: re.Pattern[str]) -> Decimal:
+    """An amount as people read it: with thousands apart, and a currency or unit; raises ValueError for others."""
+    found = form.fullmatch(str(value))
     if found is None:
         raise ValueError(value)
-    return int(re.sub(r"\D", "", found["whole"])) * 100 + int((found["part"] or "0").ljust(2, "0"))
+    number = Decimal(re.sub(r"\D", "", found["whole"]) + "." + (found["part"] or "0"))
+    return -number if found["sign"] else number
 
 
 def _by_class(value: Any) -> list[tuple[int, str]]:
     """As the Unicode Collation Algorithm does: marks before digits before letters, without regard to case."""
     return [(1 if c.isdigit() else 2 if c.isalpha() else 0, c) for c in str(value).casefold()]
 
+
+def _by_root_collation(value: Any, is_numeric: bool) -> list[tuple[int, int, str]]:
+    """As the root collation of CLDR does: marks in an order of their own, digits, letters; accents do not count.
+
+    With its option kn (`is_numeric`) digits in a row are a number.
+    """
+    parts = re.findall(r"[0-9]+|." if is_numeric else ".", _without_accents(value), re.DOTALL)
+    return [
+        (1, int(part), "") if part.isdecimal() else (2, 0, part) if part.isalpha() else (0, _MARKS.find(part), "")
+        for part in parts
+    ]
+
+
+_MARKS: Final = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
+"""In the order of CLDR's root collation. White space, and what is not in ASCII, comes before them."""
 
 _TAILORINGS: Final[tuple[Mapping[str, str], ...]] = (
     {"ch": "h\uffff"},  # cs, sk
@@ -98,19 +132,43 @@ def _tailoring_key(letters: Mapping[str, str]) -> Callable[[Any], str]:
 
 
 _BEFORE_LETTERS: Final = 10**40
-_AMOUNT: Final = re.compile(
-    r"[^\d-]{0,5}(?P<whole>\d{1,3}([., '\u2019\u00a0\u202f]\d{3})+|\d+)([.,](?P<part>\d{1,2}))?\D{0,5}", re.ASCII
+_WHOLE: Final = (
+    r"(?:(?:[^\d-]{0,4}[^\w-])?(?P<sign>[-\u2212]))?[^\d-]{0,5}"
+    r"(?P<whole>\d{1,3}(?:[., '\u2019\u00a0\u202f]\d{2,3})*[., '\u2019\u00a0\u202f]\d{3}|\d+)"
 )
+"""A group of digits has three, or two in India but for the last one. A sign with a letter before it is a hyphen."""
+_AMOUNT: Final = re.compile(_WHOLE + r"(?:[.,](?P<part>\d+))?\D*", re.ASCII)
+_AMOUNT_OF_THOUSANDTHS: Final = re.compile(_WHOLE + r"[.,](?P<part>\d{3})\D*", re.ASCII)
+"""As of a currency whose smallest unit is a thousandth: `1.250 KWD`."""
 _CLOCK: Final = r"[ ,T]+(\d{1,2}):(\d\d)(?::(\d\d))?(?: ?(?P<half>[APap])\.?[Mm]\.?)?"
 _DATE: Final = re.compile(rf"(\d{{1,2}})[./-] ?(\d{{1,2}})[./-] ?(\d{{4}}|\d\d)(?:{_CLOCK})?", re.ASCII)
 _MONTHS: Final = 12
-_DURATION: Final = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?", re.ASCII)
-_UNITS: Final = (604_800, 86_400, 3_600, 60, 1)
+_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
+_FIRST_DAY: Final = "YYYY-01-01"
+_CLOCK_TIME: Final = re.compile(
+    r"(?P<time>\d{1,3}:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?)(?: ?(?P<half>[APap])\.?[Mm]\.?)?", re.ASCII
+)
+_PART: Final = r"(\d+(?:[.,]\d+)?)"
+_DURATION: Final = re.compile(
+    f"P(?:{_PART}Y)?(?:{_PART}M)?(?:{_PART}W)?(?:{_PART}D)?(?:T(?:{_PART}H)?(?:{_PART}M)?(?:{_PART}S)?)?", re.ASCII
+)
+_MONTHS_AND_YEARS: Final = ((30.436875, 365.2425), (30, 365), (28, 365), (31, 366))
+"""In days, as a service may take them."""
 _ARTICLE: Final = re.compile(
     r"(?:the|an?|der|die|das|eine?|les?|la|une?|el|l[ao]s|il|lo|gli|het|de|os?|as) |l['\u2019]", re.IGNORECASE
 )
-_NUMBERS: Final = (_number, _amount)
-_TIMES: Final = (_instant, _http_date, _named_month, partial(_date, day=0), partial(_date, day=1), _duration)
+_NUMBERS: Final = (_number, partial(_amount, form=_AMOUNT), partial(_amount, form=_AMOUNT_OF_THOUSANDTHS))
+_TIMES: Final[tuple[Callable[[Any], Any], ...]] = (
+    _instant,
+    _number,  # seconds since 1970
+    _http_date,
+    _named_month,
+    partial(_date, day=0),
+    partial(_date, day=1),
+    partial(_clock_time, is_clock=True),
+    partial(_clock_time, is_clock=False),
+    *(partial(_duration, month=month, year=year) for month, year in _MONTHS_AND_YEARS),
+)
 _TEXTS: Final[tuple[Callable[[Any], Any], ...]] = (
     str,
     lambda text: str(text).casefold(),
@@ -118,6 +176,8 @@ _TEXTS: Final[tuple[Callable[[Any], Any], ...]] = (
     _naturally,
     _without_article,
     _by_class,
+    partial(_by_root_collation, is_numeric=False),
+    partial(_by_root_collation, is_numeric=True),
     *map(_tailoring_key, _TAILORINGS),
 )
 _COLLATIONS: Final[Mapping[str, tuple[Callable[[Any], Any], ...]]] = {
