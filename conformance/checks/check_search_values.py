@@ -150,16 +150,21 @@ async def _expect_everything(case: Case, request: Request, changed: Request, fir
 
 
 async def _expect_same(case: Case, request: Request, unusual: UnusualValue, answer: Answer, message: str) -> None:
-    """The answer lists what the usual request lists: the same items in a stable order, otherwise no more of them."""
+    """The answer lists what the usual request lists: the same items in a stable order, otherwise no more of them.
+
+    Both requests are sent twice: a product may come in between.
+    """
     name, value = unusual.parameter, unusual.usual
     usual_request = request.without_query(name) if value is None else request.with_query(**{name: value})
     usual = await case.control(usual_request)
     expected, observed = items_of(usual), items_of(answer)
     search = case.profile.search
     if search.stable_sort and search.item_id is not None:
-        usual_ids = item_ids(case, usual)
+        usual_ids, found = item_ids(case, usual), item_ids(case, answer)
+        if found != usual_ids:
+            found = item_ids(case, await case.send_with_retry(answer.request, f"{name}={unusual.value} again"))
         is_stable = usual_ids == item_ids(case, await case.control(usual_request))
-        is_same = item_ids(case, answer) == usual_ids or not is_stable
+        is_same = found == usual_ids or not is_stable
     else:
         is_same = value is None or len(observed) <= int(value)
     if not is_same:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -73,6 +74,22 @@ def last_page_with_signed_urls(policy: Policy) -> Policy:
         return evolve(answer, value={**answer.value, "data": items})
 
     return with_shape(last_page_again(policy), shaper, _SEARCH, "listPublicMerchantProducts")
+
+
+@variant("V612", requirement="SRCH-9", title="products are published three at a time, at every sixth search")
+def products_published_meanwhile(policy: Policy) -> Policy:
+    """Every other product is there from the beginning."""
+    searches = itertools.count()
+    published = [0]
+
+    def publish(_call: Call, _db: Connection) -> None:
+        published[0] = 3 * (next(searches) // 6)
+
+    def is_sold(product: Product, _market: str) -> bool:
+        number = int(product.id[-4:])
+        return number % 2 == 0 or number // 2 < published[0]
+
+    return before_work(with_search(policy, stock=replace(STOCK, is_sold=is_sold)), publish, _SEARCH)
 
 
 @variant(
