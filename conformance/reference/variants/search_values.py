@@ -1,4 +1,4 @@
-"""Legitimate values of the filters of a search."""
+"""Legitimate values of the parameters of a search, and of what items show of them."""
 
 from __future__ import annotations
 
@@ -62,3 +62,23 @@ def filters_by_uuid(policy: Policy) -> Policy:
 
 def _with_merchant_id(item: dict[str, Any]) -> dict[str, Any]:
     return {**item, "merchant": _MERCHANT_IDS[item["merchant"]]}
+
+
+@variant(
+    "V613",
+    requirement="SRCH-8",
+    title="a locale is served beside its own market alone; an unlisted locale or market is as good as the default one",
+    profile={"search": {"unlisted": "ignored", "query": {"locale": "de-DE", "market": "DE"}}},
+)
+def locales_with_their_markets(policy: Policy) -> Policy:
+    """The default is en-US, and US."""
+
+    def compare(call: Call, _db: Connection) -> None:
+        query = call.request.parameters()
+        locale, market = query.get("locale", ""), query.get("market", "")
+        served_locale = locale if locale in policy.search.locales else "en-US"
+        served_market = market if market in policy.search.markets else "US"
+        if locale and market and not served_locale.endswith(served_market):
+            raise Refusal("invalid_query", "The locale is not served in that market.")
+
+    return before_work(with_search(policy, unlisted="ignored"), compare, _SEARCH)
