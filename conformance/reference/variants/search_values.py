@@ -82,3 +82,24 @@ def locales_with_their_markets(policy: Policy) -> Policy:
             raise Refusal("invalid_query", "The locale is not served in that market.")
 
     return before_work(with_search(policy, unlisted="ignored"), compare, _SEARCH)
+
+
+@variant(
+    "V614",
+    requirement="SRCH-5",
+    title="an item shows its category in the language of the locale, or in the usual one where it is not translated",
+)
+def categories_in_a_language(policy: Policy) -> Policy:
+    """Of four products in a row all are translated, or none."""
+    german = {"shirts": "Hemden", "shoes": "Schuhe", "mugs": "Tassen", "lamps": "Lampen"}
+
+    def translate(item: dict[str, Any]) -> dict[str, Any]:
+        is_translated = int(item["id"][-4:]) // 4 % 2
+        return {**item, "category": german[item["category"]]} if is_translated else item
+
+    def shaper(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200 or call.request.parameters().get("locale") != "de-DE":
+            return answer
+        return evolve(answer, value={**answer.value, "data": [translate(item) for item in answer.value["data"]]})
+
+    return with_shape(policy, shaper, _SEARCH)
