@@ -5,7 +5,7 @@ JSON Schema's `format` is an annotation (2020-12, Validation, section 7): a text
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import jsonschema_rs
@@ -16,11 +16,12 @@ _OTHERS: Final = (
     "time", "duration", "regex", "hostname", "idn-hostname", "idn-email", "json-pointer", "relative-json-pointer",
     "uri-reference", "uri-template", "iri", "iri-reference",
 )  # fmt: skip
+_ALL: Final = frozenset({*_JUDGED, *_OTHERS})
 
 
 def format_validator(schema: Any) -> Any:
     """A validator that takes the judged formats for assertions; None where the schema names none of them."""
-    if not _names_format(schema):
+    if not names_format(schema, _JUDGED):
         return None
     others = dict.fromkeys(_OTHERS, lambda _: True)
     return jsonschema_rs.validator_for(schema, validate_formats=True, formats=others)
@@ -46,12 +47,13 @@ def _format_errors(error: jsonschema_rs.ValidationError) -> Iterator[jsonschema_
             yield from _format_errors(below)
 
 
-def _names_format(schema: Any) -> bool:
+def names_format(schema: Any, names: Collection[str] = _ALL) -> bool:
+    """Whether a schema names one of these formats."""
     pending = [schema]
     while pending:
         part = pending.pop()
         if isinstance(part, Mapping):
-            if isinstance(name := part.get("format"), str) and name in _JUDGED:
+            if isinstance(name := part.get("format"), str) and name in names:
                 return True
             pending += part.values()
         elif isinstance(part, list):

@@ -9,7 +9,7 @@ import jsonschema_rs
 
 from conformance.client.redaction.fragments import truncate_for_redaction
 from conformance.core import strict_json as strictjson
-from conformance.judge.formats import find_broken_format, format_validator
+from conformance.judge.formats import find_broken_format, format_validator, names_format
 from conformance.judge.member_names import MemberNames
 from conformance.profile.model import Schemas
 
@@ -26,6 +26,8 @@ class Validators:
         self._compiled: dict[str, Any] = {}
         self._names: dict[str, MemberNames] = {}
         self._member_names: dict[str, frozenset[str]] = {}
+        self._asserting: dict[str, Any] = {}
+        """By name, a validator that refuses a text that is not of its format."""
         self._formats: dict[str, Any] = {}
         """By name, a validator of formats; None where the schema names none."""
         self._last: tuple[str, Any, str] = ("", None, "")
@@ -42,11 +44,21 @@ class Validators:
         if name not in self._compiled:
             self._compiled[name] = jsonschema_rs.validator_for(self._schemas[name], validate_formats=False)
         try:
-            problem = _first_problem(self._compiled[name], value)
+            problem = self._problem(name, value)
         except UnicodeEncodeError:
             # a surrogate by itself in a body that the suite has made: the validator takes no such text
-            problem = _first_problem(self._compiled[name], strictjson.replace_surrogates(value))
+            problem = self._problem(name, strictjson.replace_surrogates(value))
         self._last = name, value, problem
+        return problem
+
+    def _problem(self, name: str, value: Any) -> str:
+        """That of a validator without formats, unless one with formats has none: they tell branches of oneOf apart."""
+        problem = _first_problem(self._compiled[name], value)
+        if problem and names_format(self._schemas[name]):
+            if name not in self._asserting:
+                self._asserting[name] = jsonschema_rs.validator_for(self._schemas[name], validate_formats=True)
+            if not _first_problem(self._asserting[name], value):
+                return ""
         return problem
 
     def broken_format(self, name: str, value: Any) -> tuple[str, str]:

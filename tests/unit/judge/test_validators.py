@@ -56,3 +56,12 @@ def test_an_answer_may_keep_only_members_that_the_request_schema_does_not_name(
     assert [finding.code for finding in findings if finding.requirement == "ANS-2"] == (
         [f"member:/data/{shown}"] if found else []
     )
+
+
+@pytest.mark.parametrize(
+    ("time", "has_problem"), [("2026-01-01", False), ("2026-01-01T00:00:00Z", False), ("today", True), (1, True)]
+)
+def test_formats_tell_branches_of_one_of_apart(time: object, has_problem: bool) -> None:
+    """Where formats are not asserted, every text matches both."""
+    either = {"oneOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "date-time"}]}
+    assert bool(Validators(Schemas({"Time": either})).problem("Time", time)) == has_problem
