@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError
 from conformance.core.files import read_regular
 from conformance.core.messages import shorten
+from conformance.profile.directions import Direction, has_mark
 from conformance.profile.schema_limits import check_limits
 from conformance.profile.source import nearest
-
-_MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_NO_SCHEMAS = ("const", "enum", "default", "example", "examples", "required")
+from conformance.profile.subschema import with_subschemas
 
 
 class _DuplicateKey(yaml.constructor.ConstructorError):
@@ -77,6 +76,7 @@ class SchemaDocument:
         """Pointer -> translated part."""
         self._references: dict[str, list[str]] = {}
         """Pointer -> the pointers that the part there refers to."""
+        self._has_directions = has_mark(document)
         self._valid: set[str] = set()
         """Names of schemas that were checked."""
 
@@ -86,13 +86,15 @@ class SchemaDocument:
         for name in interface_names:
             schema_name = names.get(name, name)
             if schema_name in self._declared:
-                found[name] = self._check(self._bundle(self._base + pointer.join(schema_name)))
+                found[name] = self._check(
+                    self._bundle(self._base + pointer.join(schema_name), Direction(self._document, name))
+                )
             elif name in names:
                 hint = nearest(schema_name, self._declared)
                 raise ProfileError(f"no schema {schema_name}", where=self._where, hint=hint)
         return found
 
-    def _bundle(self, target: str) -> dict[str, Any]:
+    def _bundle(self, target: str, direction: Direction) -> dict[str, Any]:
         """A schema that refers to `target`, with all schemas that `target` refers to."""
         bundle: dict[str, Any] = {"$ref": f"#{target}"}
         open_refs = [target]
@@ -100,7 +102,8 @@ class SchemaDocument:
             at = component_pointer(open_refs.pop())
             if pointer.has(bundle, at) or not pointer.has(self._document, at):
                 continue
-            _put(bundle, pointer.tokens(at), self._part(at))
+            part = self._part(at)
+            _put(bundle, pointer.tokens(at), direction.drop_required(part) if self._has_directions else part)
             open_refs += self._references[at]
         return bundle
 
@@ -311,20 +314,7 @@ def _with_known_dialects(schema: Any, name: str, where: str) -> Any:
     elif isinstance(dialect, str) and not _JSON_SCHEMA_DIALECT.fullmatch(dialect):
         problem = f"schema {name} has the $schema {dialect}, which is not known"
         raise ProfileError(problem, where=where, hint="leave it out: JSON Schema 2020-12 is assumed")
-    return _with_members(schema, lambda item: _with_known_dialects(item, name, where))
-
-
-def _with_members(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """A schema with its subschemas changed, and what is data in it unchanged."""
-    changed = {}
-    for name, item in schema.items():
-        if name in _NO_SCHEMAS:
-            changed[name] = item
-        elif name in _MAPS_OF_SCHEMAS and isinstance(item, dict):
-            changed[name] = {key: change(subschema) for key, subschema in item.items()}
-        else:
-            changed[name] = change(item)
-    return changed
+    return with_subschemas(schema, lambda item: _with_known_dialects(item, name, where))
 
 
 def _translate(schema: Any) -> Any:
@@ -333,7 +323,7 @@ def _translate(schema: Any) -> Any:
         return [_translate(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    out = _with_members(schema, _translate)
+    out = with_subschemas(schema, _translate)
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(out.get(exclusive), bool) and out.pop(exclusive) and bound in out:
             out[exclusive] = out.pop(bound)

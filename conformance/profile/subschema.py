@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jsonschema_rs
@@ -14,6 +14,8 @@ _COUNTS = frozenset(
     ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains")
 )
 _DEFINITION_KEYS = ("components", "$defs", "definitions", "schemas")
+_MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_NO_SCHEMAS = ("const", "enum", "default", "example", "examples", "required")
 
 
 class Root:
@@ -116,3 +118,16 @@ def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
     if "enum" in base and "enum" in override:
         merged["enum"] = [value for value in override["enum"] if value in base["enum"]]
     return merged
+
+
+def with_subschemas(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """A schema with its subschemas changed, and what is data in it unchanged."""
+    changed = {}
+    for name, item in schema.items():
+        if name in _NO_SCHEMAS:
+            changed[name] = item
+        elif name in _MAPS_OF_SCHEMAS and isinstance(item, dict):
+            changed[name] = {key: change(subschema) for key, subschema in item.items()}
+        else:
+            changed[name] = change(item)
+    return changed

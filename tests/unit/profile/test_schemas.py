@@ -178,3 +178,43 @@ def test_a_name_that_a_merge_brings_may_be_overridden(tmp_path: Path) -> None:
     """As YAML's `<<` means it; and equal names in different objects are no duplicates."""
     text = "Base: &base\n  type: object\nPublicErrorResponse:\n  <<: *base\n  type: string\n"
     assert _accepts(_load(tmp_path, text, "s.yaml").by_name["PublicErrorResponse"], "a text")
+
+
+_MARKED = {
+    "Webhook": {
+        "type": "object",
+        "required": ["id", "url", "confirmation"],
+        "properties": {
+            "id": {"$ref": "#/components/schemas/Id"},
+            "url": {"type": "string"},
+            "confirmation": {"type": "string", "writeOnly": True},
+        },
+    },
+    "Id": {"type": "string", "readOnly": True},
+    "PublicWebhookCreateRequest": {"$ref": "#/components/schemas/Webhook"},
+    "OperationResponse": {
+        "type": "object",
+        "properties": {
+            "data": {
+                "allOf": [
+                    {"$ref": "#/components/schemas/Webhook"},
+                    {"type": "object", "required": ["confirmation", "id"]},
+                ],
+                "properties": {"confirmation": {"writeOnly": True}},
+            }
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_a_member_of_one_direction_is_required_in_that_alone(version: str, tmp_path: Path) -> None:
+    """A `readOnly` one in responses, a `writeOnly` one in requests: requests and responses may share a schema."""
+    document = {"openapi": version, "info": {}, "paths": {}, "components": {"schemas": _MARKED}}
+    by_name = _load(tmp_path, document).by_name
+    request, response = by_name["PublicWebhookCreateRequest"], by_name["OperationResponse"]
+    assert _accepts(request, {"url": "u", "confirmation": "c"})
+    assert not _accepts(request, {"url": "u", "id": "i"})
+    assert not _accepts(request, {"id": "i", "confirmation": "c"})
+    assert _accepts(response, {"data": {"url": "u", "id": "i"}})
+    assert not _accepts(response, {"data": {"url": "u", "confirmation": "c"}})
