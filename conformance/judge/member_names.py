@@ -14,6 +14,7 @@ _MAX_DEPTH: Final = 64
 _BRANCHES: Final = ("allOf", "anyOf", "oneOf")
 _CONDITIONS: Final = ("if", "then", "else")
 _MAPS: Final = ("additionalProperties", "unevaluatedProperties")
+_ITEMS: Final = ("items", "contains", "unevaluatedItems")
 _NAMING: Final = ("$ref", "$dynamicRef", "properties", "patternProperties", *_MAPS, *_BRANCHES, *_CONDITIONS)
 
 
@@ -25,6 +26,8 @@ class _Place:
     members: Mapping[str, tuple[Any, ...]]
     patterns: tuple[tuple[str, Any], ...]
     items: tuple[Any, ...]
+    first_items: Mapping[int, tuple[Any, ...]]
+    """Of one index alone."""
 
 
 class MemberNames:
@@ -47,10 +50,7 @@ class MemberNames:
             return None
         place = self._place(parts)
         if isinstance(value, list):
-            for index, item in enumerate(value if place.items else ()):
-                if isinstance(item, (dict, list)) and (found := self._find(place.items, item, depth + 1)) is not None:
-                    return f"/{index}{found}"
-            return None
+            return self._find_in_items(place, value, depth)
         for name, item in value.items():
             below = place.members.get(name, ())
             if place.patterns:
@@ -60,6 +60,14 @@ class MemberNames:
                     return _token(name)
             elif isinstance(item, (dict, list)) and (found := self._find(below, item, depth + 1)) is not None:
                 return _token(name) + found
+        return None
+
+    def _find_in_items(self, place: _Place, value: list[Any], depth: int) -> str | None:
+        for index, item in enumerate(value):
+            below = (*place.items, *place.first_items.get(index, ()))
+            is_composite = below and isinstance(item, (dict, list))
+            if is_composite and (found := self._find(below, item, depth + 1)) is not None:
+                return f"/{index}{found}"
         return None
 
     def _place(self, parts: tuple[Any, ...]) -> _Place:
@@ -112,12 +120,15 @@ def _place_of(branches: list[Any]) -> _Place:
             members[name] = (*members.get(name, ()), part)
     patterns = tuple(pair for schema in schemas for pair in schema.get("patternProperties", {}).items())
     is_map = any(schema.get(word, False) is not False for schema in schemas for word in _MAPS)
-    items = [schema[word] for schema in schemas for word in ("items", "contains") if word in schema]
-    items += [part for schema in schemas for part in schema.get("prefixItems", ())]
+    items = [schema[word] for schema in schemas for word in _ITEMS if word in schema]
+    first_items: dict[int, tuple[Any, ...]] = {}
+    for schema in schemas:
+        for index, part in enumerate(schema.get("prefixItems", ())):
+            first_items[index] = (*first_items.get(index, ()), part)
     free = is_map or len(schemas) < len(branches) or not (members or patterns)
     for name in (name for schema in schemas for name in schema.get("required", ())):
         members.setdefault(name, ())
-    return _Place(free, members, patterns, tuple(items))
+    return _Place(free, members, patterns, tuple(items), first_items)
 
 
 def _matches(form: str, name: str) -> bool:

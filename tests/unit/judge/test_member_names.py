@@ -34,6 +34,9 @@ CASES: list[tuple[Any, Any, str]] = [
     ({**NAMED, "patternProperties": {"^x-": True}}, {"x-1": {"c": 1}}, ""),
     ({**NAMED, "patternProperties": {"^x-": True}}, {"y": 1}, "/y"),
     ({"prefixItems": [NAMED]}, [{"c": 1}], "/0/c"),
+    ({"prefixItems": [NAMED]}, [{"a": 1}, {"c": 1}], ""),
+    ({"prefixItems": [NAMED], "unevaluatedItems": OTHER}, [{"a": 1}, {"b": []}], ""),
+    ({"prefixItems": [NAMED], "items": OTHER}, [{"a": 1}, {"c": 1}], "/1/c"),
     # references, also recursive and unknown ones
     ({"$ref": "#/$defs/n", "$defs": {"n": NAMED}}, {"c": 1}, "/c"),
     (
