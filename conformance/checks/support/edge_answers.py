@@ -9,7 +9,14 @@ from typing import Any, Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import fixed_places, is_against_schema, schema_of
 from conformance.checks.support.schema_bounds import LEAST_OBJECTS, NULLS, REQUIRED_ALONE, least_values, longest_texts
-from conformance.checks.support.schema_edges import Edge, at_all, edges
+from conformance.checks.support.schema_edges import (
+    Change,
+    Edge,
+    at_all,
+    edges,
+    has_scalar_beside,
+    without_siblings,
+)
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -119,24 +126,53 @@ async def _send_most(case: Case) -> tuple[Answer, ...]:
 async def expect_edges(case: Case, *, least: bool) -> None:
     """Violated where a value at an edge is refused alone with 400, and its neighbour is accepted.
 
-    A lower bound of zero is a warning, and comes last: generators of schemas write it where no person stated it.
+    So it is without optional members beside it, which a service may compare with it: a day of the month depends on the
+    month. Where such a member is required, or needed, it is a warning. So is a lower bound of zero, which comes last:
+    generators of schemas write it where no person stated it.
     """
     for edge in sorted(edges_of(case, await case.arrange()), key=lambda edge: edge.is_zero):
         if edge.is_least != least:
             continue
-        good = await case.arrange()
-        at_edge = good.with_body(edge.put(good.body))
-        if is_against_schema(case, at_edge):  # another keyword refuses it: uniqueItems, or one of an outer schema
-            continue
-        refused = await case.send(at_edge, f"{edge.bound} at {edge.where}")
-        if refused.status != 400:
+        refused = await _send_edge(case, edge, edge.at_edge)
+        if refused is None or refused.status != 400:  # None: another keyword refuses it, as uniqueItems
             continue
         accepted = await _send_neighbours(case, edge)
-        if accepted.ok:
+        if not accepted.ok:
+            continue
+        level = await _level_of_refusal(case, edge)
+        if level is not None:
             bound = f"{edge.bound} of {case.operation.request_schema}"
             message = f"a value at {bound} is refused at {edge.where}, and the one next to it is accepted"
-            level = Level.RECOMMENDED if edge.is_zero else None
-            raise case.violation(message, accepted, refused, expected="200", level=level)
+            weaker = Level.RECOMMENDED if edge.is_zero or level is Level.RECOMMENDED else None
+            raise case.violation(message, accepted, refused, expected="200", level=weaker)
+
+
+async def _send_edge(case: Case, edge: Edge, change: Change, *, alone: bool = False) -> Answer | None:
+    """The answer to a changed value; `alone`: without optional members beside it. None where the schema refuses it."""
+    good = await case.arrange()
+    body = edge.put(good.body, change)
+    if alone:
+        body = without_siblings(edge.where, body, schema_of(case), fixed_places(case))
+    changed = good.with_body(body)
+    if is_against_schema(case, changed):
+        return None
+    return await case.send(changed, f"{edge.bound} at {edge.where}")
+
+
+async def _level_of_refusal(case: Case, edge: Edge) -> Level | None:
+    """RECOMMENDED where a relation to other members may explain a refusal at an edge, None where it does."""
+    for other in edge.others_at_edge:
+        answer = await _send_edge(case, edge, other)
+        if answer is not None and answer.status != 400:
+            return None
+    at_edge = await _send_edge(case, edge, edge.at_edge, alone=True)
+    next_to_it = await _send_edge(case, edge, edge.neighbour, alone=True)
+    if at_edge is None or next_to_it is None or not next_to_it.ok:
+        return Level.RECOMMENDED
+    if at_edge.status != 400:
+        return None
+    is_related = edge.is_of_number and has_scalar_beside(edge.where, at_edge.request.body)
+    return Level.RECOMMENDED if is_related else Level.REQUIRED
 
 
 async def _send_neighbours(case: Case, edge: Edge) -> Answer:

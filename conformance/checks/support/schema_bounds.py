@@ -25,7 +25,7 @@ _LARGE: Final = 5_000
 _LONG_ITEM: Final = 400
 _CODE: Final = re.compile("[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 """`en`, `pt-BR`, `zh_Hant_TW`, `EUR`."""
-SYNTAX: Final = {"pattern", "format", "enum", "const"}
+SYNTAX: Final = {"pattern", "format", "enum", "const", "contentEncoding", "contentMediaType"}
 """Keywords that leave a text no free choice of its characters."""
 REQUIRED_ALONE: Final = "the required members alone"
 """The first of the least values."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from conformance.checks.support.schema_bounds import EXACT, SYNTAX, ZERO, is_later_item
@@ -17,6 +18,8 @@ from conformance.profile.subschema import Root, Schema
 
 Change = Callable[[Any], Any]
 _MAX_ITEMS: Final = 1000
+_MAX_LISTS: Final = 8
+"""Of a shortest length, that a longer list is tried for."""
 _INT_32: Final = 2**31 - 1
 OTHER_DIGIT: Final = "7"
 
@@ -34,10 +37,16 @@ class Edge:
     """Whether the bound is a lower one of zero."""
     other_neighbour: Change | None = None
     """Where the schema does not state the bound: a value that only another reason than the bound tells apart."""
+    others_at_edge: tuple[Change, ...] = ()
+    """Other values at the edge: another member may have to be an item of a list."""
 
     @property
     def is_least(self) -> bool:
         return self.bound.startswith("min")
+
+    @property
+    def is_of_number(self) -> bool:
+        return self.bound in ("minimum", "maximum")
 
     def put(self, body: Any, change: Change | None = None) -> Any:
         """A copy of a body with the edge, or with one of its neighbours."""
@@ -84,8 +93,15 @@ def _of_text(where: str, part: Schema, value: str) -> Iterator[Edge]:
 def _of_list(where: str, part: Schema, value: list[Any]) -> Iterator[Edge]:
     fewest, most = part.get("minItems"), part.get("maxItems")
     if fewest is not None and len(value) > fewest:
+        starts = range(1, min(len(value) - fewest, _MAX_LISTS) + 1) if fewest else ()
+        others = tuple(partial(_part_of_list, start=start, count=fewest) for start in starts)
         yield Edge(
-            where, "minItems", lambda items: items[:fewest], lambda items: items[: fewest + 1], is_zero=fewest == 0
+            where,
+            "minItems",
+            lambda items: items[:fewest],
+            lambda items: items[: fewest + 1],
+            is_zero=fewest == 0,
+            others_at_edge=others,
         )
     if value and most is not None and 1 < most <= _MAX_ITEMS and not part.get("uniqueItems"):
         # a service may refuse an item that comes twice, so that the neighbour has such an item where the edge has one
@@ -94,6 +110,10 @@ def _of_list(where: str, part: Schema, value: list[Any]) -> Iterator[Edge]:
             yield Edge(
                 where, "maxItems", lambda items: _repeat(items, most), lambda items: _repeat(items[:end], most - 1)
             )
+
+
+def _part_of_list(items: list[Any], *, start: int, count: int) -> list[Any]:
+    return items[start : start + count]
 
 
 def _repeat(items: list[Any], count: int) -> list[Any]:
@@ -121,3 +141,25 @@ def at_all(found: Collection[Edge], body: Any) -> Any:
             places_at_edge.add(edge.where)
             body = edge.put(body)
     return body
+
+
+def without_siblings(where: str, body: Any, schema: Schema, keep: Collection[str]) -> Any:
+    """A copy of a body without optional members beside that place and the objects around it. `keep` names places."""
+    root, path = Root(schema), pointer.tokens(where)
+    for depth, name in enumerate(path):
+        at = pointer.join(*path[:depth])
+        holder = pointer.get(body, at)
+        if not isinstance(holder, dict):
+            continue
+        needed = {name, *(n for part in root.subschemas(schema, path[:depth]) for n in part.get("required", ()))}
+        needed |= {n for n in holder if any(place.startswith(at + pointer.join(n)) for place in keep)}
+        body = pointer.replace(body, at, {n: item for n, item in holder.items() if n in needed})
+    return body
+
+
+def has_scalar_beside(where: str, body: Any) -> bool:
+    """Whether the object around a place has another member that is neither object nor list, as a month beside a day."""
+    *around, name = pointer.tokens(where)
+    holder = pointer.get(body, pointer.join(*around))
+    members = holder.items() if isinstance(holder, dict) else ()
+    return any(other != name and not isinstance(item, dict | list) for other, item in members)

@@ -158,6 +158,78 @@ def test_a_refusal_at_an_edge_is_found_by_the_check_of_it(judged: Any, answer: A
     assert result.outcome is (outcome if name == subject else Outcome.PASSED), result
 
 
+_DATE = {
+    "month": {"type": "integer", "minimum": 1, "maximum": 12},
+    "day": {"type": "integer", "minimum": 1, "maximum": 31},
+}
+_RELATED = {
+    "properties": {
+        "date": {"type": "object", "properties": _DATE},
+        "full": {"type": "object", "properties": _DATE, "required": ["month", "day"]},
+        "main": {"type": "string"},
+        "tags": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+    }
+}
+_RELATED_BODY = {
+    "date": {"month": 4, "day": 15},
+    "full": {"month": 4, "day": 15},
+    "main": "c",
+    "tags": ["a", "b", "c"],
+}
+
+
+def _is_no_day(body: dict[str, dict[str, int]], name: str) -> bool:
+    """Or both dates are the same one, of which the body with all greatest numbers is refused."""
+    date = body.get(name, {})
+    return (date.get("month"), date.get("day")) == (4, 31) or {"month": 12, "day": 31} == date == body.get("full")
+
+
+RELATIONS: dict[str, tuple[Callable[[Any], bool], str, Outcome]] = {
+    "a main tag that is none of the tags": (
+        lambda body: body.get("main", "c") not in body.get("tags", "c"),
+        "least",
+        Outcome.PASSED,
+    ),
+    "a list of one": (lambda body: len(body.get("tags", "abc")) < 2, "least", Outcome.FAILED),
+    "a day that its month lacks": (lambda body: _is_no_day(body, "date"), "most", Outcome.PASSED),
+    "a day that its required month lacks": (
+        lambda body: _is_no_day(body, "full") or _is_no_day(body, "date"),
+        "most",
+        Outcome.WARNED,
+    ),
+    "the last day": (lambda body: body.get("date", {}).get("day") == 31, "most", Outcome.FAILED),
+    "a last day beside nothing": (
+        lambda body: body.get("date", {}).get("day") == 31 or body.get("date", {}).keys() == {"day"},
+        "most",
+        Outcome.WARNED,
+    ),
+}
+
+
+@pytest.mark.parametrize("refused", RELATIONS)
+def test_what_a_relation_between_members_explains_is_no_violation(judged: Any, answer: Any, refused: str) -> None:
+    """The neighbour of a value that another member forbids is accepted as well."""
+    is_refused, subject, outcome = RELATIONS[refused]
+
+    def script(arrived: Any) -> bytes:
+        refuses = is_refused(json.loads(arrived.body))
+        return bytes(answer(400, {"error": "no"}) if refuses else answer(200, {"data": {}}))
+
+    async def law(case: Case) -> None:
+        await CHECKS[subject](case)
+
+    facts = replace(profile("http://127.0.0.1:1").operations[QUOTE.id], body=_RELATED_BODY)
+    result, _ = judged(
+        script,
+        law,
+        QUOTE,
+        schemas=Schemas({QUOTE.request_schema: _RELATED}),
+        operations={QUOTE.id: facts},
+        fixtures={"cart": {"open": Fixture("cart", "open", values=({"id": "c1"},), reusable=True)}},
+    )
+    assert result.outcome is outcome, result
+
+
 def test_the_same_bodies_are_sent_once(judged: Any, answer: Any) -> None:
     """By all checks of an operation, and each has the exchanges as its evidence."""
 
