@@ -147,11 +147,11 @@ async def expect_edges(case: Case, *, least: bool) -> None:
             raise case.violation(message, accepted, refused, expected="200", level=weaker)
 
 
-async def _send_edge(case: Case, edge: Edge, change: Change, *, alone: bool = False) -> Answer | None:
-    """The answer to a changed value; `alone`: without optional members beside it. None where the schema refuses it."""
+async def _send_edge(case: Case, edge: Edge, change: Change, *, is_bare: bool = False) -> Answer | None:
+    """The answer to a changed value; `is_bare`: without optional members beside it. None where the schema refuses it."""
     good = await case.arrange()
     body = edge.put(good.body, change)
-    if alone:
+    if is_bare:
         body = without_siblings(edge.where, body, schema_of(case), fixed_places(case))
     changed = good.with_body(body)
     if is_against_schema(case, changed):
@@ -165,8 +165,8 @@ async def _level_of_refusal(case: Case, edge: Edge) -> Level | None:
         answer = await _send_edge(case, edge, other)
         if answer is not None and answer.status != 400:
             return None
-    at_edge = await _send_edge(case, edge, edge.at_edge, alone=True)
-    next_to_it = await _send_edge(case, edge, edge.neighbour, alone=True)
+    at_edge = await _send_edge(case, edge, edge.at_edge, is_bare=True)
+    next_to_it = await _send_edge(case, edge, edge.neighbour, is_bare=True)
     if at_edge is None or next_to_it is None or not next_to_it.ok:
         return Level.RECOMMENDED
     if at_edge.status != 400:
