@@ -148,7 +148,7 @@ async def expect_edges(case: Case, *, least: bool) -> None:
 
 
 async def _send_edge(case: Case, edge: Edge, change: Change, *, is_bare: bool = False) -> Answer | None:
-    """The answer to a changed value; `is_bare`: without optional members beside it. None where the schema refuses it."""
+    """The answer to a changed value; `is_bare`: no optional members beside it. None where the schema refuses it."""
     good = await case.arrange()
     body = edge.put(good.body, change)
     if is_bare:
