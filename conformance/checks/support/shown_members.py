@@ -70,15 +70,15 @@ class ShownMembers:
         ]
 
     def judge(self, name: str, answer: Answer) -> None:
-        """Violated for a member that create or the profile names; a warning for another one.
+        """Violated for a member that the profile names; a warning for another one.
 
-        One that only an update names may be about that update, such as a reason for it.
+        That one may be about the update, such as a reason for it, or a secret that only the call that sets it shows.
         """
         case, where = self._case, beside_kept(self._case, name)
         webhooks = case.profile.webhooks
         message = f"{where} has lost the value that an earlier PATCH gave it, and the last one did not name it"
         expected = str(self._values[name])
-        if is_shown(case, self._created, name) or where in webhooks.kept or name in (webhooks.patch or {}):
+        if where in webhooks.kept or name in (webhooks.patch or {}):
             observed = str(value_at(answer, where)) if pointer.has(answer.value, where) else "no such member"
             raise case.violation(message, self._created, answer, expected=expected, observed=observed)
         case.warn(message, self._created, answer, expected=expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.call import Answer, Call, JsonObject, Refusal
 from conformance.reference.policy import Policy, before_work, evolve, with_schema, with_shape
 from conformance.reference.registry import variant
 
@@ -74,3 +74,25 @@ def unique_urls(policy: Policy) -> Policy:
         known.add(call.body["url"])
 
     return before_work(policy, look, _CREATE)
+
+
+@variant(
+    "V670",
+    requirement="WH-2",
+    title="a new URL is pending until it is verified, and only the call that names metadata shows it",
+    profile={"webhooks": {"kept": ["/data/url", "/data/events", "/data/active"]}},
+)
+def pending_urls_and_masked_metadata(policy: Policy) -> Policy:
+    """Metadata may hold secrets, so that later answers mask it."""
+
+    def with_mask(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200 or "metadata" in call.body:
+            return answer
+        data = answer.value["data"]
+        data = {**data, "metadata": dict.fromkeys(data["metadata"], "***")}
+        return evolve(answer, value={**answer.value, "data": data})
+
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        return policy.merge(old, {name: value for name, value in changes.items() if name != "url"})
+
+    return with_shape(evolve(policy, merge=merge), with_mask, _CREATE, _UPDATE)
