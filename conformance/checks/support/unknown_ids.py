@@ -7,8 +7,8 @@ import secrets
 import unicodedata
 from typing import Final
 
-_NUMBERED: Final = re.compile(r"\D*((19|20)\d\d\D+)?\d{1,11}")
-"""`ORD-1001`, `2026-000017`: each installation may count so for itself."""
+_NUMBERED: Final = re.compile(r"\D*((19|20)\d\d\D+)?\d{1,11}|\D*(\d{1,8}[-_./]){1,3}[A-Za-z]{0,3}\d{1,6}")
+"""`ORD-1001`, `2026-000017`, `24-1001`, `S1-1001`, `20260517-0017`: each installation may count so for itself."""
 
 _LONG_NUMBER: Final = re.compile("[1-9][0-9]{5,}")
 _NUMBER: Final = re.compile("[0-9]+")
@@ -44,7 +44,7 @@ def _title_of(known: str) -> str:
 def is_distinctive(known: str) -> bool:
     """Whether an id names one resource only: a short one, or a number, may be that of another installation's too.
 
-    So may a number with a word or a year before it.
+    So may a number with a word, a date or the number of a store before it.
     """
     return len(known) > _SHORT and not known.isdecimal() and not _NUMBERED.fullmatch(known)
 

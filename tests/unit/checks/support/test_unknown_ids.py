@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.checks.support.unknown_ids import has_number_alone, may_be_read_in_part, may_exist, unknown_id_like
+from conformance.checks.support.unknown_ids import (
+    has_number_alone,
+    is_distinctive,
+    may_be_read_in_part,
+    may_exist,
+    unknown_id_like,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +32,20 @@ from conformance.checks.support.unknown_ids import has_number_alone, may_be_read
 )
 def test_a_short_id_or_a_number_may_exist(made_up: str, known: str, expected: bool) -> None:
     assert may_exist(made_up, known) is expected
+
+
+@pytest.mark.parametrize(
+    "known", ["1001", "ORD-1001", "2026-000017", "24-1001", "S1-1001", "#3/1001", "20260517-0017", "2026-05-17-R0017"]
+)
+def test_installations_may_number_their_own_objects_so(known: str) -> None:
+    assert not is_distinctive(known)
+
+
+@pytest.mark.parametrize(
+    "known", ["cart_74fb80357788498e6041", "302-1234567-1234567", "0d9c1a7e-5b1f-4c3e-9d21-abcdefabcdef", "a8c6-77f0"]
+)
+def test_no_two_installations_have_one_id_of_this_form(known: str) -> None:
+    assert is_distinctive(known)
 
 
 @pytest.mark.parametrize(("known", "expected"), [("17", True), ("17-summer-cart", True), ("acme", False)])
