@@ -1,7 +1,6 @@
 """Which installation a key belongs to, as far as the profile states it.
 
-A key without a stated installation may belong to any. Only where the home is not named, and at most one installation
-is, the home is the one without a name.
+A key without a stated installation may belong to any, as soon as that of another key is stated.
 """
 
 from __future__ import annotations
@@ -52,8 +51,10 @@ def keys_without_installation(profile: Profile) -> list[Credential]:
 
 def installation_fact(profile: Profile, suits: Callable[[Credential], bool]) -> str:
     """The fact without which a key does not suit that belongs to the home, or to another installation."""
-    home = home_of(profile)
-    for key in keys_without_installation(profile) if home else []:
+    home, unknown_keys = home_of(profile), keys_without_installation(profile)
+    if unknown_keys and not home:
+        return f"credentials.{unknown_keys[0].name}.installation"
+    for key in unknown_keys:
         if any(suits(replace(key, installation=name)) for name in (home, "another installation")):
             return f"credentials.{key.name}.installation"
     return ""
@@ -64,7 +65,4 @@ def _home_key(profile: Profile) -> Credential | None:
 
 
 def _is_known(profile: Profile, credential: Credential) -> bool:
-    if credential.installation:
-        return True
-    names = {key.installation for key in profile.credentials.values()} - {""}
-    return not home_of(profile) and len(names) <= 1
+    return bool(credential.installation) or not any(key.installation for key in profile.credentials.values())
