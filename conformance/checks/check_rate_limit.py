@@ -20,7 +20,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.certainty import stated_lifetime_s
 from conformance.checks.support.effects import wrong_count
 from conformance.checks.support.plain_replays import require_single_effect
-from conformance.checks.support.provocation import Provocation, may_end, with_spare_credential
+from conformance.checks.support.provocation import Provocation, expect_limited_key, may_end, with_spare_credential
 from conformance.checks.support.rate_limits import (
     WINDOW_OPERATION,
     expect_counted,
@@ -250,6 +250,7 @@ async def a_declared_limit_is_enforced(case: Case) -> None:
 def _expect_enforced(case: Case, burst: Burst, facts: RateLimit) -> None:
     """Violated where more passed than the limit of `facts` allows; inconclusive where a burst was too slow to tell."""
     if exceeds(facts, burst):
+        expect_limited_key(case, burst)
         allowed = int(max_allowed(facts, burst.seconds))
         stated = f"{facts.limit} in {facts.window_s:g} s, times {facts.tolerance:g}"
         raise case.violation(

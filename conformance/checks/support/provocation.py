@@ -11,8 +11,8 @@ import msgspec
 from conformance.checks.support.bursts import Burst
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
-from conformance.checks.support.separate_counts import Separation
-from conformance.checks.support.signals import OBSTACLES, Signal
+from conformance.checks.support.separate_counts import BY_CALLER, Separation
+from conformance.checks.support.signals import OBSTACLES, Inconclusive, Signal
 from conformance.client.fixtures import NotSent
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
@@ -96,3 +96,14 @@ def with_spare_credential(case: Case, request: Request) -> Request:
     if case.operation.scope and case.operation.scope not in credential.scopes:
         return request
     return case.as_credential(request, credential.name)
+
+
+def expect_limited_key(case: Case, burst: Burst) -> None:
+    """Inconclusive where callers are counted and another key than the stated one sent a burst: plans may differ.
+
+    The stated one has no scope for the operation, or is of another installation.
+    """
+    facts, name = case.profile.rate_limit, burst.last.request.credential
+    if facts.per in BY_CALLER and facts.credential and name and name != facts.credential:
+        message = f"more passed with the key {name} than the limit allows that is stated of the key {facts.credential}"
+        raise Inconclusive(f"{message}: {burst.measure}", burst.last, cause="rate limit")

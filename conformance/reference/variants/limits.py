@@ -142,3 +142,18 @@ def limited_for_the_run_too(policy: Policy) -> Policy:
 )
 def token_bucket_of_the_run(policy: Policy) -> Policy:
     return token_bucket(limited_for_the_run(policy))
+
+
+@variant(
+    "V671",
+    requirement="RATE-5",
+    title="limits are those of a key's plan, and the key whose limit is stated has a small one and one scope",
+    profile={"credentials": {"limited": {"scopes": ["webhooks:read"]}}},
+)
+def limits_of_plans(policy: Policy) -> Policy:
+    admit = policy.limits.admit
+
+    def admit_by_plan(call: Call) -> float | None:
+        return admit(call) if call.caller is not None and call.caller.name == "limited" else None
+
+    return with_limits(policy, admit=admit_by_plan)
