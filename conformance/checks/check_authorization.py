@@ -127,7 +127,7 @@ def _ignored_headers(case: Case) -> Iterator[tuple[str, str]]:
 
 @check("AUTH-5", on="public")
 async def a_public_operation_treats_a_bad_credential_as_stated(case: Case) -> None:
-    """A public operation answers the header of an unknown key as it answers none, or with 401, as stated."""
+    """A public operation answers any header as it answers none, or that of an unknown key with 401, as stated."""
     stated = case.profile.authorization
     case.need(stated.public, "authorization.public", "what public operations do with a bad credential is needed")
     if stated.public == "checked":

@@ -77,7 +77,9 @@ class Authorization:
     key_case: Annotated[ApiKeyCase, fact("Whether the case of an API key's letters counts.", exclusion=True)] = ""
     public: Annotated[
         BadCredential,
-        fact("What a public operation does with the header of an unknown key: nothing, or 401.", exclusion=True),
+        fact(
+            "On public operations. ignored: any Authorization header. checked: 401 to an unknown key.", exclusion=True
+        ),
     ] = ""
 
     @property
