@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.reference.call import Answer, Call
-from conformance.reference.policy import Policy, evolve, with_shape, with_states
+from conformance.reference.authentication import CHALLENGE
+from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.policy import Policy, evolve, with_shape, with_stage, with_states
 from conformance.reference.registry import variant
 
 
@@ -47,3 +48,22 @@ _OTHERS = (*_CARTS, "requestStorefrontOrderAfterSales", "createInstallationWebho
 def cancelled_after_its_ticket(policy: Policy) -> Policy:
     """As two operators describe it: an open checkout page has a button that cancels."""
     return with_states(policy, _CANCEL, "consumed")
+
+
+@variant(
+    "V672",
+    requirement="HO-1",
+    title="a hosted call with cookies needs an Origin, and an unknown session of the shop is refused",
+)
+def origin_beside_cookies(policy: Policy) -> Policy:
+    """Against forged requests of a browser (CSRF). The shop's own sessions are in a cookie of the name `session`."""
+
+    def look(call: Call) -> None:
+        request = call.request
+        cookie = request.first_header(b"cookie") if call.operation in (_CONSUME, _CANCEL) else ""
+        if "session=" in cookie:
+            raise Refusal("bad_credential", "The session has ended.", headers=CHALLENGE)
+        if cookie and not request.header_values(b"origin"):
+            raise Refusal("forbidden", "A request with cookies needs an Origin.")
+
+    return with_stage(policy, look)
