@@ -18,8 +18,8 @@ _LONGEST_COUNT: Final = 9
 _SHORT: Final = 5
 _NUMBER_ALONE: Final = re.compile(r"\d+([-_.].*[g-zG-Z].*)?")
 """A number, or one with a title: hexadecimal groups are not titles."""
-_TITLED_CODE: Final = re.compile(r"(.*\d[0-9A-Za-z]*)((?:[-_.][A-Za-z]{2,})+)")
-"""A code, and words behind it (`cart-a8c6-summer`)."""
+_TITLED_CODE: Final = re.compile(r"(.*\d[0-9A-Za-z]*)([-_.][A-Za-z]{2,}(?:[-_.](?:[A-Za-z]{2,}|\d{1,4}))*)")
+"""A code, and words behind it, with numbers as that of a year (`cart-a8c6-summer`, `cart-a8c6-summer-2024`)."""
 
 
 def has_number_alone(known: str) -> bool:

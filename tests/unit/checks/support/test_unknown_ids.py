@@ -59,6 +59,8 @@ def test_of_a_number_with_a_title_the_number_may_be_read(known: str, expected: b
         ("17-summer-cart", True),
         ("cart-A8C6-groen", True),
         ("ord_20f1_red_shoes", True),
+        ("cart-A8C6-summer-sale-2024", True),
+        ("ord-1001-2024", False),
         ("Y2FydA==", True),
         ("cart_74fb80357788498e6041", False),
         ("0d9c1a7e-5b1f-4c3e-9d21-abcdefabcdef", False),
@@ -74,6 +76,7 @@ def test_a_code_may_be_read_without_the_words_behind_it(known: str, expected: bo
 def test_an_unknown_id_like_one_with_a_title_is_another_code() -> None:
     assert unknown_id_like("cart-A8C6-zomerjurk").endswith("-zomerjurk")
     assert unknown_id_like("cart-A8C6-zomerjurk") != "cart-A8C6-zomerjurk"
+    assert unknown_id_like("cart-A8C6-sale-2024").endswith("-sale-2024")
 
 
 @pytest.mark.parametrize("known", ["3c", "dd", "Zq7", "c8", "a", "kcxb1"])
