@@ -45,7 +45,7 @@ async def a_key_of_another_installation_is_another_call(case: Case) -> None:
     )
     namespace = case.profile.idempotency.namespace if case.profile.idempotency else None
     is_conflict = foreign_answer.status == 409 and not case.operation.path_parameters and namespace is None
-    # what is created may be there once, whoever creates it
+    # a service may take equal creations of two installations for a conflict
     if is_conflict and (await case.send(foreign_answer.request.with_fresh_key(), "with another key")).ok:
         case.warn(
             "another installation's key conflicts with this one's", first, foreign_answer, expected="a separate call"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
@@ -256,7 +257,7 @@ class Arranger:
 
     def _declared_query(self, operation: Operation, facts: OperationFacts) -> dict[str, Any]:
         declared = self.profile.search.query if operation.query_parameters else {}
-        return {**declared, **facts.query}
+        return _of_first_page({**declared, **facts.query}, self.profile.search.page_base)
 
     def _query(
         self, operation: Operation, facts: OperationFacts, known: Mapping[str, Any]
@@ -338,6 +339,14 @@ def _members_of_fixtures(fixtures: RequestFixtures, names: Iterable[str]) -> dic
         if not state and kind_members and member in kind_members[0]:
             values[name] = kind_members[0][member]
     return values
+
+
+def _of_first_page(query: dict[str, Any], page_base: int | None) -> dict[str, Any]:
+    """A query for a later page, for the first one: with another value of a parameter there may be no later one."""
+    page = query.get("page")
+    if page_base is None or not re.fullmatch("[0-9]{1,9}", str(page)) or int(str(page)) <= page_base:
+        return query
+    return {**query, "page": page_base}
 
 
 def _text(value: Any) -> str:

@@ -287,10 +287,6 @@ def _search(document: Document, contract: Contract) -> Iterator[Problem]:
     for name, value in table.get("query", {}).items():
         if trouble := _query_trouble(value, types.get(name, "")):
             yield Problem(("search", "query", name), trouble)
-    first, page = table.get("page_base"), str(table.get("query", {}).get("page", ""))
-    if first is not None and re.fullmatch("-?[0-9]{1,9}", page) and int(page) != first:
-        hint = "checks change one parameter of the query, and expect a page with items"
-        yield Problem(("search", "query", "page"), f"must be page_base, {first}, not {page}", hint)
     if table.get("page_size_min", 1) > table.get("page_size_max", math.inf):
         yield Problem(("search", "page_size_max"), "is less than page_size_min")
     if table.get("page_base", 0) > table.get("page_max", math.inf):

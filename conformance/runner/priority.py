@@ -18,8 +18,8 @@ from conformance.runner.evidence import Evidence, known_evidence
 
 PLAIN_CHECK: Final = "check_public::the_operation_is_served_under_its_declared_path"
 _PLANNED_SHARE: Final = 0.985
-"""Of the requests of quick depth. A run on the reference sends as many as are planned, or a few fewer; on a busy machine
-some more."""
+"""Of the requests of quick depth. A run on the reference sends as many as are planned or some more, since reads between
+negatives are shared where those of an operation are close to each other."""
 _WEIGHTS: Final = Weights(0.1, 0.9, 1.0, all_instances=1.0, single_instance=1.0, is_by_subject=True)
 """Greater weights of unknown faults find more of the faults that the order was not fitted on, and fewer of the others:
 `python -m tests.matrix.fit_order` has both figures."""

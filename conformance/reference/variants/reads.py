@@ -152,15 +152,15 @@ def reads_that_refuse(policy: Policy) -> Policy:
     },
 )
 def reads_from_a_cache(policy: Policy) -> Policy:
-    kept: dict[tuple[bytes, tuple[object, ...]], tuple[float, Answer]] = {}
+    answers: dict[tuple[bytes, tuple[object, ...]], tuple[float, Answer]] = {}
 
     def read_through(handler: Handler) -> Handler:
         def read(call: Call, db: Connection) -> Answer:
             name, now = (call.request.path, tuple(call.request.headers)), time.monotonic()
-            until, answer = kept.get(name) or (0.0, None)
+            until, answer = answers.get(name) or (0.0, None)
             if answer is None or until < now:
                 answer = handler(call, db)
-                kept[name] = now + _KEPT_S, answer
+                answers[name] = now + _KEPT_S, answer
             return answer
 
         return read

@@ -161,6 +161,15 @@ def test_queries_are_texts() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("page", "page_base", "sent"), [(2, 1, "1"), ("3", 0, "0"), (1, 1, "1"), (2, None, "2"), (0, 1, "0")]
+)
+def test_a_query_asks_for_the_first_page(page: object, page_base: int | None, sent: str) -> None:
+    """Where the profile states which one that is: with another filter there may be no second one."""
+    profile = replace(PROFILE, search=replace(PROFILE.search, query={"q": "gift", "page": page}, page_base=page_base))
+    assert dict(arrange("searchPublicProducts", profile).query)["page"] == sent
+
+
 def test_other_bodies_are_made_for_the_same_fixtures() -> None:
     """Other valid bodies keep {unique} and all fixtures of the request that they replace."""
     one = arranger()
