@@ -11,6 +11,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP, is_signed
 from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.oauth_exchange import (
+    is_for_redirect_uri,
     member_place,
     need_public_client,
     oauth_of,
@@ -20,7 +21,7 @@ from conformance.checks.support.oauth_exchange import (
 )
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.unknown_ids import is_distinctive
+from conformance.checks.support.unknown_ids import is_distinctive, unknown_id_like
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -44,6 +45,7 @@ def _proof(**changes: Any) -> Defect:
 
 def _unknown_client(case: Case, request: Request) -> Request:
     oauth = oauth_of(case)
+    need_public_client(case)
     change = MADE_UP["made-up"] if is_distinctive(oauth.client_id) else _random_id  # one like a short id may exist
     bad = with_member(case, request, "client_id_member", change)
     client_id = pointer.get(bad.body, oauth.client_id_member)
@@ -53,8 +55,9 @@ def _unknown_client(case: Case, request: Request) -> Request:
     return bad
 
 
-def _random_id(_known: str) -> str:
-    return uuid4().hex
+def _random_id(known: str) -> str:
+    """A number in place of one: another text may be malformed."""
+    return unknown_id_like(known) if known.isdecimal() else uuid4().hex
 
 
 def _other_client(case: Case, request: Request) -> Request:
@@ -111,6 +114,12 @@ _FAILURES: Mapping[str, Failure] = {
 }
 
 
+def _require_comparison(case: Case, accepted: Defect) -> None:
+    """A further case where an accepted defect is one of the redirect URI, and codes may be issued for none."""
+    is_compared = accepted is not _other_redirect_uri or is_for_redirect_uri(case.profile)
+    case.require_case(is_compared, "codes may be issued for no redirect URI")
+
+
 @check("OA-13", cases=_FAILURES)
 async def a_failed_exchange_has_the_stated_status(case: Case, failure: Failure) -> None:
     """An exchange with one defect is answered with the status that the profile states for it."""
@@ -126,6 +135,7 @@ async def a_failed_exchange_has_the_stated_status(case: Case, failure: Failure) 
         case.require_case(of_schema, f"the schema of the body refuses a {purpose}")
         answer = await case.send_with_retry(bad, purpose, control)
         if answer.ok:
+            _require_comparison(case, failure.defect)
             raise Inconclusive(f"an exchange with a {purpose} was answered 200", answer, cause=failure.judged_by)
         if answer.status != status:
             message = f"a {purpose} was not answered as oauth.status.{failure.fact} states"
@@ -174,6 +184,7 @@ async def a_failed_exchange_uses_the_code_up_as_stated(case: Case, defect: Defec
     if failed.is_refused and not burns and name == "verifier":  # nor do two of them
         failed = await case.send_with_retry(defect(case, request).with_fresh_key(), f"{purpose}, again", control)
     if not failed.is_refused:
+        _require_comparison(case, defect)
         raise Inconclusive(f"an exchange that must fail was answered {failed.summary}", failed, cause="OA-2")
     answer = await case.send(request.with_fresh_key(), "the good exchange afterwards")
     if answer.ok == (not burns):

@@ -137,7 +137,7 @@ CONDITIONS: dict[str, Defect] = {
     _HTU_WITH_SLASH: _other_htu(ALMOST["final-slash"]),
     "9-htu-longer-path": _other_htu(lambda url: url + "/more"),
     "9-htu-no-text": _claims(htu=7),
-    "9-htu-shorter-path": _other_htu(lambda url: url[:-1]),
+    "9-htu-shorter-path": _other_htu(lambda url: url.rstrip("/")[:-1]),
     "10-other-nonce": _claims(nonce="not-the-nonce-of-anyone"),
     _IAT_NO_NUMBER: _claims(iat="yesterday"),
     _IAT_AS_TEXT: lambda request, url: replace(proof_of(request), claims={"iat": str(int(time.time()))}),

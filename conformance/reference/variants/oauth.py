@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from contextlib import suppress
+from typing import Final
 
 from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.dpop import Proof, bad_proof, normalize
 from conformance.reference.idempotency import run_once
 from conformance.reference.oauth import burn
 from conformance.reference.pipeline import authenticate, read_body
-from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_oauth, with_status
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    evolve,
+    with_idempotency,
+    with_oauth,
+    with_proof,
+    with_status,
+)
 from conformance.reference.registry import variant
 
 NONCE_S = 300
 """Lifetime of a nonce in seconds."""
+_CODE: Final = re.compile(r"code_[A-Za-z0-9_-]{32}")
+_ENDPOINT: Final = "https://commerce.example/api/v1/oauth/token"
+_BASIC: Final = "Basic " + base64.b64encode(b"conformance:client-password").decode()
 
 
 def current_nonce(call: Call) -> str:
@@ -86,3 +101,59 @@ def stated_failures_burn(policy: Policy) -> Policy:
 
     stages = tuple(check if stage is authenticate else stage for stage in policy.stages)
     return evolve(failure_burns(policy), stages=stages)
+
+
+@variant(
+    "V653",
+    requirement="OA-13",
+    title="a code of another form than code_... is a bad request; a slash behind the token endpoint is not compared",
+    profile={"oauth": {"token_url": f"{_ENDPOINT}/", "status": {"unknown_client": 401, "bad_grant": 401}}},
+)
+def codes_of_one_form(policy: Policy) -> Policy:
+    """A code of that form which does not exist is answered 401, as stated."""
+
+    def check_form(call: Call) -> None:
+        if not _CODE.fullmatch(call.body["code"]):
+            raise Refusal("bad_request", "The code is malformed.")
+        policy.oauth.check_client(call)
+
+    def check_url(_call: Call, proof: Proof) -> None:
+        if normalize(str(proof.claims.get("htu")).rstrip("/")) != normalize(_ENDPOINT):
+            raise bad_proof("The proof's htu is another URL.")
+
+    statuses = {**policy.statuses, "unknown_client": 401, "bad_grant": 401, "spent_grant": 401}
+    return with_proof(with_oauth(evolve(policy, statuses=statuses), check_client=check_form), url=check_url)
+
+
+@variant(
+    "V654",
+    requirement="OA-13",
+    title="the client authenticates by Basic, and another client id in the body is a bad request",
+    profile={
+        "operations": {"exchangeOAuthToken": {"headers": {"Authorization": _BASIC}}},
+        "oauth": {"status": {"unknown_client": 401}, "other_client_id": None, "other_client_redirect_uri": None},
+    },
+)
+def client_with_a_password(policy: Policy) -> Policy:
+    def check_client(call: Call) -> None:
+        if call.request.first_header(b"authorization") != _BASIC:
+            raise Refusal("bad_credential", "The client is not known.")
+        if call.body["clientId"] != "conformance":
+            raise Refusal("bad_request", "The clientId is not that of the authenticated client.")
+
+    return with_oauth(evolve(policy, statuses={**policy.statuses, "unknown_client": 401}), check_client=check_client)
+
+
+@variant(
+    "V655",
+    requirement="OA-5",
+    title="authorization requests have no redirect URI, so that none is compared (RFC 6749 section 4.1.3)",
+    profile={
+        "oauth": {"other_redirect_uri": None},
+        "fixtures": {"oauth": {"code": {"http": {"json": {"redirect_uri": "https://client.example/callback"}}}}},
+    },
+)
+def no_redirect_uri_in_the_request(policy: Policy) -> Policy:
+    """It is the one that is registered for the client."""
+    grant = {name: compare for name, compare in policy.oauth.grant.items() if name != "redirect_uri"}
+    return with_oauth(policy, grant=grant)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.check_oauth_failures import _FAILED_BEFORE, _FAILURES, _burns_code
+from conformance.checks.check_oauth_failures import _FAILED_BEFORE, _FAILURES, _burns_code, _random_id
 from conformance.profile.behavior import OAuth
 from conformance.profile.facts import EXCHANGE_DEFECTS
 
@@ -35,3 +35,10 @@ def test_no_proof_without_a_jti_is_sent_before_oa_6_sends_its_own() -> None:
     """A service that reads a missing jti as an empty one accepts the first such proof, and refuses the next as used."""
     assert "no-htm" in _FAILURES
     assert not [name for name in _FAILURES if "jti" in name]
+
+
+@pytest.mark.parametrize(("known", "is_number"), [("1042", True), ("shop1", False), ("web", False)])
+def test_an_unknown_client_of_numbered_ones_has_a_number(known: str, is_number: bool) -> None:
+    """A service that numbers its clients refuses any other text as malformed."""
+    assert _random_id(known).isdecimal() is is_number
+    assert len(_random_id(known)) > len(known)
