@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import string
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from conformance.checks.support.authorization import INACTIVE, cases, has_catego
 from conformance.checks.support.authorization_forms import with_form
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import every_nth
+from conformance.checks.support.forged_secrets import end_of_label, end_of_secret
 from conformance.checks.support.path_spellings import PLAIN_SPELLINGS, SPELLINGS, with_spelling
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -38,13 +40,16 @@ _KEY_NAMES = (
 
 
 def _one_change(key: str) -> KeyChange:
-    middle = len(key) // 2
+    """In the middle of the longest part between marks, since a service may not read a label."""
+    parts = [found.span() for found in _PART.finditer(key, end_of_label(key))] or [(0, len(key))]
+    start, end = max(parts, key=lambda part: part[1] - part[0])
+    middle = (start + end) // 2
     return KeyChange("replace", middle, next(c for c in "7aB" if c != key[middle]))
 
 
 def _with_suffix(key: str) -> KeyChange:
-    """More at the end; before the padding of base64, behind which a lenient decoder reads nothing."""
-    end = len(key.rstrip("="))
+    """More at the end; before a place, which may not be read, and before the padding of base64, where decoders stop."""
+    end = end_of_secret(key)
     return KeyChange("append", text="x1") if end == len(key) else KeyChange("insert", end, "x1y2")
 
 
@@ -52,7 +57,9 @@ def _random(key: str) -> str:
     return "".join(secrets.choice(string.ascii_letters + string.digits) for _ in key)
 
 
+_PART: Final = re.compile("[A-Za-z0-9]+")
 _TRUNCATED: Final = "truncated"
+_SCHEME_ONLY: Final = "scheme-only"
 NEAR_MISSES: Mapping[str, Callable[[str], KeyChange]] = {
     "one-character-changed": _one_change,
     _TRUNCATED: lambda key: KeyChange("drop", max(1, len(key) // 4)),
@@ -68,7 +75,7 @@ def _defects(profile: Profile, operation: Operation) -> Mapping[str, str]:
     One parser of the service reads them all, but a single operation may compare keys by itself.
     """
     misses = [name for name in NEAR_MISSES if name != _TRUNCATED]
-    almost = ["empty", *(["scheme-only"] if profile.authorization.header("").strip() else []), *misses]
+    almost = ["empty", *([_SCHEME_ONLY] if profile.authorization.header("").strip() else []), *misses]
     return {name: name for name in ["absent", "random-key", _TRUNCATED, *every_nth(almost, profile, operation)]}
 
 
@@ -77,7 +84,8 @@ async def a_defective_credential_is_answered_401(case: Case, defect: str) -> Non
     """A request that differs from a good one only in its credential is answered 401.
 
     A key in the other case is an unknown one where the profile says so; a warning where it says nothing. A random key
-    is sent with a query parameter that no operation declares.
+    is sent with a query parameter that no operation declares. A scheme alone may be a malformed request, which is
+    answered 400 (RFC 6750 section 3.1).
     """
     key_case = case.profile.authorization.key_case
     if defect == "case-flipped":
@@ -89,7 +97,7 @@ async def a_defective_credential_is_answered_401(case: Case, defect: str) -> Non
         await _refusal_without_header(case)
         return
     change, purpose = _defect(case, case.runtime.arranger.credential_for(case.operation).name, defect)
-    message = _not_refused(case)
+    message, statuses = _not_refused(case), {400, 401} if defect == _SCHEME_ONLY else {401}
 
     async def refuse(request: Request) -> Answer:
         bad = change(request)
@@ -100,7 +108,8 @@ async def a_defective_credential_is_answered_401(case: Case, defect: str) -> Non
                 raise case.violation(f"{message}, with an undeclared parameter", answer, expected="401")
             if answer.status == 401:
                 return answer  # otherwise the parameter may be refused
-        return await case.refusal(bad, {401}, purpose, message=message, control=request.with_fresh_key(), level=level)
+        control = request.with_fresh_key()
+        return await case.refusal(bad, statuses, purpose, message=message, control=control, level=level)
 
     await case.share_control(refuse, purpose)
 
@@ -128,7 +137,7 @@ def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request
     key = arranger.key_of(credential)
     if defect == "empty":
         return lambda request: request.with_authorization(""), _WITHOUT_KEY["empty"]
-    if defect == "scheme-only":
+    if defect == _SCHEME_ONLY:
         scheme = header("").strip()
         return lambda request: request.with_made_up_authorization(scheme), "the scheme without a key"
     if defect == "random-key":

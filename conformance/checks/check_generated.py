@@ -15,7 +15,7 @@ from typing import Any, Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import part_by_schema
 from conformance.checks.support.crisp_formats import format_validator
-from conformance.checks.support.forged_secrets import changes_label_only
+from conformance.checks.support.forged_secrets import changes_label_only, end_of_secret
 from conformance.checks.support.invalid_bodies import fixed_places, refusals, schema_of
 from conformance.checks.support.properties import draw, explore, seed_of
 from conformance.checks.support.registry import check
@@ -247,9 +247,10 @@ async def no_neighbour_of_a_key_is_accepted(case: Case) -> None:
         message = f"{case.operation.id} with a neighbour of the key was not answered 401"
         await case.refusal(bad, {401}, f"the key {request.credential!r}, {change.words}", message=message)
 
-    await law(KeyChange("drop", 1))
-    last = "7" if key[-1] in "Aa" else "A"  # not the other case, and as base64 another one
-    await law(KeyChange("replace", len(key) - 1, last))
+    end = end_of_secret(key) if changes_label_only(key, key[:-1]) else len(key)
+    await law(KeyChange("drop", 1) if end == len(key) else KeyChange("delete", end - 1))
+    last = "7" if key[end - 1] in "Aa" else "A"  # not the other case, and as base64 another one
+    await law(KeyChange("replace", end - 1, last))
     await explore(
         case, Pool(KeyChange, key_changes, (len(key),)), law, examples=max(1, case.examples // 2 - 2),
         show=lambda change: f"the key {request.credential!r}, {change.words}",

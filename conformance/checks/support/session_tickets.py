@@ -63,4 +63,16 @@ def ticket_in(case: Case, request: Request) -> tuple[str, str]:
     ]
     tickets = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
     case.require_case(tickets, "the body names no ticket that could be forged")
-    return next((item for item in tickets if "ticket" in item[0].lower()), tickets[0])
+    names = _names_in_body(case, request)
+    return max(tickets, key=lambda item: ("ticket" in item[0].lower(), *names.get(item[1], (False, False))))
+
+
+def _names_in_body(case: Case, request: Request) -> dict[str, tuple[bool, bool]]:
+    """Value of a fixture -> whether its member is called a ticket, and whether it is of a kind that the path names."""
+    kinds = {name.partition(".")[0] for name in placeholders(dict(case.facts.path))}
+    return {
+        value: ("ticket" in member.lower(), kind in kinds)
+        for kind in case.named_in_body
+        for member, value in case.fixture_of(request, kind).items()
+        if isinstance(value, str)
+    }

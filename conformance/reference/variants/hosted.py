@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+from sqlalchemy import Connection, select
+
 from conformance.reference.authentication import CHALLENGE
-from conformance.reference.call import Answer, Call, Refusal
-from conformance.reference.policy import Policy, evolve, with_shape, with_stage, with_states
+from conformance.reference.call import Answer, Call, JsonObject, JsonValue, Refusal
+from conformance.reference.hosted import ticket_digest
+from conformance.reference.policy import (
+    Policy,
+    before_work,
+    evolve,
+    with_reading,
+    with_shape,
+    with_stage,
+    with_states,
+)
 from conformance.reference.registry import variant
+from conformance.reference.tables import objects
 
 
 @variant(
@@ -67,3 +82,53 @@ def origin_beside_cookies(policy: Policy) -> Policy:
             raise Refusal("forbidden", "A request with cookies needs an Origin.")
 
     return with_stage(policy, look)
+
+
+_TICKET: Final = re.compile(r"tkt_[A-Za-z0-9_-]{32}")
+_BODY: Final[JsonObject] = {"ticket": None, "store": "{merchant.slug}", "token": "{session.ticket}"}
+_CONSUME_BODY: Final[JsonObject] = {**_BODY, "browser": None, "hints": None, "returning": None}
+_CANCEL_BODY: Final[JsonObject] = {**_BODY, "reason": None, "feedback": None, "reopen": None}
+
+
+@variant(
+    "V650",
+    requirement="HO-3",
+    title="a body names the store, which is not read, before its token; one of another form than tkt_... is malformed",
+    profile={
+        "operations": {
+            _CONSUME: {"body": _CONSUME_BODY, "bodies": None},
+            _CANCEL: {"body": _CANCEL_BODY, "bodies": None},
+        },
+        "schemas": None,
+    },
+)
+def tickets_of_one_form(policy: Policy) -> Policy:
+    """A ticket of that form which does not exist is answered 404, as stated."""
+    parse = policy.reading.parse
+
+    def parse_token(call: Call, text: bytes) -> JsonValue:
+        value = parse(call, text)
+        if call.operation not in (_CONSUME, _CANCEL) or not isinstance(value, dict):
+            return value
+        return {"ticket": value["token"]} if "token" in value else {}
+
+    def look(call: Call, _db: Connection) -> None:
+        if not _TICKET.fullmatch(call.body["ticket"]):
+            raise Refusal("invalid", "The ticket is malformed.")
+
+    return before_work(with_reading(policy, parse=parse_token), look, _CONSUME, _CANCEL)
+
+
+@variant(
+    "V651",
+    requirement="HO-6",
+    title="tickets are sealed texts: any other text is malformed, and a ticket of another session is not found",
+)
+def sealed_tickets(policy: Policy) -> Policy:
+    def look(call: Call, db: Connection) -> None:
+        digest = ticket_digest(call.body["ticket"])
+        query = select(objects.c.id).where(objects.c.kind == "session", objects.c.data.contains(digest))
+        if db.execute(query).first() is None:
+            raise Refusal("invalid", "The ticket is malformed.")
+
+    return before_work(policy, look, _CONSUME, _CANCEL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.reference.authentication import bearer, require_active
+from conformance.reference.authentication import CHALLENGE, bearer, require_active
 from conformance.reference.call import Call, Caller, Refusal
 from conformance.reference.idempotency import reserve
 from conformance.reference.keys import CALLERS
@@ -104,6 +104,17 @@ def keys_behind_a_label(policy: Policy) -> Policy:
     def authenticate(call: Call) -> Caller:
         *label, secret = bearer(call).split("_")
         return require_active(call.keys.by_secret(f"sk_{secret}") if label else None)
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@variant("V652", requirement="AUTH-1", title="a scheme without a key is a malformed request (RFC 6750 section 3.1)")
+def scheme_alone_is_malformed(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        values = call.request.header_values(b"authorization")
+        if values and values[0].strip().casefold() == "bearer":
+            raise Refusal("bad_request", "The Authorization header has no key.", headers=CHALLENGE)
+        return policy.authenticate(call)
 
     return evolve(policy, authenticate=authenticate)
 

@@ -116,3 +116,31 @@ def test_a_last_character_that_is_not_compared_is_seen(judged: Any, answer: Any,
 
     result, _ = judged(script, no_neighbour_of_a_key_is_accepted, examples=2, keys={"full": key})
     assert result.outcome is Outcome.FAILED, result
+
+
+@pytest.mark.parametrize(
+    ("label", "secret", "place"),
+    [
+        ("", "9f8e7d6c5b4a39281706f5e4d3c2b1a0", "-us6"),
+        ("commerceplatform_production_full_access_", "Xy7Kq2Lm9PzR4tVw", ""),
+    ],
+)
+@pytest.mark.parametrize("name", sorted(NEAR_MISSES))
+def test_a_near_miss_is_one_of_the_secret(label: str, secret: str, place: str, name: str) -> None:
+    """A service may read neither the label before it nor the name of a place behind it."""
+    key = f"{label}{secret}{place}"
+    assert NEAR_MISSES[name](key).apply(key).rpartition("_")[2].partition("-")[0] != secret
+
+
+@pytest.mark.parametrize("place", ["", "-us6"])
+def test_no_neighbour_differs_in_what_stands_around_a_key_alone(judged: Any, answer: Any, place: str) -> None:
+    secret = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
+
+    def script(arrived: Any) -> bytes:
+        given = "".join(arrived.all("authorization")).removeprefix("Bearer ")
+        is_good = given.partition("-")[0] == secret if place else given == secret
+        return bytes(answer(200 if is_good else 401, {"data": {}} if is_good else {"error": "no"}))
+
+    result, target = judged(script, no_neighbour_of_a_key_is_accepted, examples=200, keys={"full": secret + place})
+    assert result.outcome is Outcome.PASSED, result
+    assert len(target.arrived) > 20

@@ -24,6 +24,8 @@ def test_a_forged_uuid_is_one_of_the_same_version(label: str) -> None:
         ("ac-live-0a1B2c3D4e", True),
         ("0a1B2c3D4e5F", False),
         ("session0a1B_2c3D", False),
+        ("v2.code_0a1B2c3D4e", True),
+        ("commerceplatform_production_0a1B2c3D4e", True),
     ],
 )
 def test_a_label_says_what_a_secret_is(secret: str, expected: bool) -> None:
@@ -32,10 +34,43 @@ def test_a_label_says_what_a_secret_is(secret: str, expected: bool) -> None:
     assert not changes_label_only(secret, FORGED["cut"](secret))
 
 
-def test_a_signed_text_has_parts() -> None:
-    assert is_signed("eyJhbGciOiJFUzI1NiJ9.eyJpZCI6MX0.c2lnbmF0dXJl")
-    assert not is_signed("tkt_0a1B2c3D4e")
-    assert not is_signed("v1.2")
+@pytest.mark.parametrize(
+    ("secret", "expected"),
+    [
+        ("eyJhbGciOiJFUzI1NiJ9.eyJpZCI6MX0.c2lnbmF0dXJl", True),
+        ("v4.local.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", True),
+        (f"gAAAAA{'Bm7x' * 23}9w==", True),
+        ("tkt_0a1B2c3D4e", False),
+        ("v1.2", False),
+        ("v2.0a1B2c3D4e0a1B2c3D4e", False),
+    ],
+)
+def test_a_signed_or_sealed_text_has_a_known_form(secret: str, expected: bool) -> None:
+    assert is_signed(secret) is expected
+
+
+@pytest.mark.parametrize("label", ["tkt_", "v2.", "v2.code_", "commerceplatform_production_"])
+def test_a_made_up_secret_keeps_its_label(label: str) -> None:
+    """A service that knows its label refuses one with another label as malformed, and not as unknown."""
+    forged = MADE_UP["made-up"](f"{label}0a1B2c3D4e5F")
+    assert forged.startswith(label)
+    assert not {*zip(forged.removeprefix(label), "0a1B2c3D4e5F", strict=True)} & {(c, c) for c in "0a1B2c3D4e5F"}
+
+
+def test_a_short_word_behind_a_label_changes_as_a_whole() -> None:
+    """Most of such a text would be the same one: it is no secret, as the id of a client may be none."""
+    assert MADE_UP["made-up"]("shop-web") == "tipq-xfc"
+
+
+@pytest.mark.parametrize("name", ["at-its-end", "cut", "longer", "near-its-end"])
+def test_a_place_behind_a_secret_is_not_read(name: str) -> None:
+    """As the name of a data centre, which may lead to it and then be dropped."""
+    secret = "9f8e7d6c5b4a39281706f5e4d3c2b1a0-us6"
+    forged = FORGED[name](secret)
+    assert forged.endswith("-us6") and forged != secret
+    assert not changes_label_only(secret, forged)
+    assert changes_label_only(secret, secret.replace("us6", "eu1"))
+    assert not changes_label_only("tkt_9f8e7d6c5b4a3928-us6aB", "tkt_9f8e7d6c5b4a3928-us6aC")
 
 
 @pytest.mark.parametrize(
