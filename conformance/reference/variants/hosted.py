@@ -108,9 +108,8 @@ def tickets_of_one_form(policy: Policy) -> Policy:
 
     def parse_token(call: Call, text: bytes) -> JsonValue:
         value = parse(call, text)
-        if call.operation not in (_CONSUME, _CANCEL) or not isinstance(value, dict):
-            return value
-        return {"ticket": value["token"]} if "token" in value else {}
+        is_hosted = call.operation in (_CONSUME, _CANCEL) and isinstance(value, dict)
+        return {**value, "ticket": value["token"]} if is_hosted and "token" in value else value
 
     def look(call: Call, _db: Connection) -> None:
         if not _TICKET.fullmatch(call.body["ticket"]):

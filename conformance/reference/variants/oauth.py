@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from conformance.reference.call import Answer, Call, Refusal
-from conformance.reference.dpop import Proof, bad_proof, normalize
+from conformance.reference.dpop import Proof, normalize
 from conformance.reference.idempotency import run_once
 from conformance.reference.oauth import burn
 from conformance.reference.pipeline import authenticate, read_body
@@ -117,9 +117,9 @@ def codes_of_one_form(policy: Policy) -> Policy:
             raise Refusal("bad_request", "The code is malformed.")
         policy.oauth.check_client(call)
 
-    def check_url(_call: Call, proof: Proof) -> None:
+    def check_url(call: Call, proof: Proof) -> None:
         if normalize(str(proof.claims.get("htu")).rstrip("/")) != normalize(_ENDPOINT):
-            raise bad_proof("The proof's htu is another URL.")
+            policy.oauth.proof["url"](call, proof)
 
     statuses = {**policy.statuses, "unknown_client": 401, "bad_grant": 401, "spent_grant": 401}
     return with_proof(with_oauth(evolve(policy, statuses=statuses), check_client=check_form), url=check_url)
