@@ -150,3 +150,20 @@ def test_the_last_page_may_be_shown_again(judged: Any, answer: Any, outcome: Out
     search = Search(query=QUERY, page_base=1, stable_sort=True, item_id="/id", past_the_end=stated)
     result, _ = judged(script, another_page_shows_other_items, SEARCH, search=search)
     assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(("name", "outcome"), [("category", Outcome.PASSED), ("merchant", Outcome.FAILED)])
+def test_a_category_may_list_items_of_another_one(judged: Any, answer: Any, name: str, outcome: Outcome) -> None:
+    """It may hold that one. A merchant holds no other one."""
+    items = [{"id": f"p{number}", name: ("outer", "inner", "stated")[number % 3]} for number in range(9)]
+
+    def script(arrived: Any) -> bytes:
+        query = asked(arrived)
+        value, start = query.get(name), (int(query["page"]) - 1) * int(query["pageSize"])
+        values = {None: ("inner", "outer", "stated"), "outer": ("inner", "outer")}.get(value, (value,))
+        found = [item for item in items if item[name] in values]
+        return bytes(answer(200, {"data": found[start : start + int(query["pageSize"])]}))
+
+    search = Search(query=QUERY, page_base=1, **{name: "stated", f"item_{name}": f"/{name}"})
+    result, _ = judged(script, partial(a_filter_narrows_the_result, names=(name,)), SEARCH, search=search)
+    assert result.outcome is outcome, result
