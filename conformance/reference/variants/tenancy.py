@@ -150,7 +150,6 @@ def lines_of_the_order(policy: Policy) -> Policy:
             "cart": {"foreign": {"none": "all carts are shared"}, "foreign_open": None, "foreign_revoked": None},
             "order": {"foreign": {"none": "all orders are shared"}},
         },
-        "tenancy": {"status": None},
     },
 )
 def shared_carts_and_orders(policy: Policy) -> Policy:
