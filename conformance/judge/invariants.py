@@ -22,7 +22,7 @@ from conformance.core import strict_json as strictjson
 from conformance.core.model import STATUSES, Finding
 from conformance.core.outcomes import Level
 from conformance.judge.answer_scope import is_out_of_scope
-from conformance.judge.leaks import find_leaks, is_of_url
+from conformance.judge.leaks import find_leaks, is_of_url, without_public_texts
 from conformance.judge.public_calls import credential_demanded, is_public_read
 from conformance.judge.validators import Validators
 from conformance.profile.model import Profile
@@ -39,6 +39,8 @@ _JSON_MEDIA: Final = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGN
 _DECIMAL_SECONDS: Final = re.compile(r"[0-9]*\.[0-9]+")
 _MIN_SECRET: Final = 8
 _LONGEST_SHAPE: Final = 2000
+_NO_SECRETS: Final = ("client_id", "redirect_uri")
+"""A client's id and its redirect URI are public (RFC 6749, section 2.2)."""
 
 Findings = Iterator[Finding]
 
@@ -52,10 +54,14 @@ class Invariants:
         self._fresh_headers = profile.answers.fresh_headers
         self._closed_answers = profile.answers.further_members == "never"
         self._names_in_body = {
-            name: frozenset(name for name in placeholders(facts.body) if name.partition(".")[0] in profile.fixtures)
+            name: frozenset(
+                name
+                for name in placeholders(facts.body)
+                if name.partition(".")[0] in profile.fixtures and not name.endswith(_NO_SECRETS)
+            )
             for name, facts in profile.operations.items()
         }
-        """By operation: the placeholders of fixtures in its body."""
+        """By operation: the placeholders of fixtures in its body, but for those that are no secret."""
         self._seen_values: dict[tuple[str, str], str] = {}
         self._authorization_form = AuthorizationForm(profile.authorization.format)
         self._invariants: tuple[tuple[str, Callable[[Answer], bool], Callable[[Answer], Findings]], ...] = (
@@ -183,7 +189,8 @@ class Invariants:
                 break
         if answer.ok:
             return
-        for kind, piece in find_leaks(_texts_of(answer.body, answer.value)):
+        leaks = find_leaks(_texts_of(answer.body, answer.value))
+        for kind, piece in find_leaks(_texts_of(answer.body, without_public_texts(answer.value))) if leaks else ():
             if not (is_of_url(piece, answer.url) or piece in _texts_of(answer.sent_body, _value_of(answer.sent_body))):
                 yield Finding("ERR-2", kind, f"the error reveals: {piece}", Level.RECOMMENDED)
         for name, value in _members_that_are_secret(answer):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
+
+from conformance.core import json_pointer as pointer
 
 _SEARCH_LIMIT: Final = 128 * 1024
 """Characters that are searched: leaks appear at the beginning of an error."""
@@ -31,6 +33,8 @@ _PATTERNS: Final = {
 }
 
 
+_REFERENCES: Final = ("/type", "/instance")
+_REVERSE_DOMAIN: Final = re.compile(r"(?:org|com)(?:\.\w{1,60}){2,9}")
 _SIGNS: Final = {
     "stack-trace": ("Traceback", 'File "', "at ", "goroutine ", "panic: ", ":in"),
     "sql": (
@@ -50,6 +54,33 @@ def find_leaks(text: str) -> list[tuple[str, str]]:
         if any(map(text.__contains__, _SIGNS[kind])) and (match := pattern.search(text, 0, _SEARCH_LIMIT)):
             found.append((kind, match.group()))
     return found
+
+
+def without_public_texts(error: Any) -> Any:
+    """A copy of an error without the texts that are names for its reader, though they look like internals.
+
+    They are the URI references of problem details (RFC 9457, section 3.1), and error codes in a reverse domain, which
+    are the whole of a member. A member that names an exception has that of the program.
+    """
+    if not isinstance(error, dict):
+        return error
+    hidden = [
+        where
+        for where, leaf in pointer.leaves(error)
+        if isinstance(leaf, str)
+        and ((where in _REFERENCES and not re.search(r"\s", leaf)) or (_is_code(leaf) and not _is_of_program(where)))
+    ]
+    for where in reversed(hidden):  # from the end: a removal moves what comes after it
+        error = pointer.remove(error, where)
+    return error
+
+
+def _is_code(text: str) -> bool:
+    return _REVERSE_DOMAIN.fullmatch(text) is not None
+
+
+def _is_of_program(where: str) -> bool:
+    return re.search("exception|class|trace", where, re.IGNORECASE) is not None
 
 
 def is_of_url(piece: str, url: str) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from sqlalchemy import Connection
 
 from conformance.reference.call import Answer, Call
-from conformance.reference.catalogue import MERCHANTS, STOCK
+from conformance.reference.catalogue import MERCHANTS, STOCK, Product
 from conformance.reference.policy import Policy, before_work, evolve, with_search, with_shape
 from conformance.reference.registry import variant
 from conformance.reference.variants.catalogues import slugs_of_letters
@@ -41,12 +43,13 @@ def code_and_title(policy: Policy) -> Policy:
 )
 def twin_stores(policy: Policy) -> Policy:
     shorter = MERCHANTS[0][:-1]
-    twins = [
-        replace(product, id=f"twin_{product.id[-4:]}", merchant=shorter)
-        for product in STOCK.products
-        if product.merchant == MERCHANTS[0]
-    ]
-    orders = {name: (*products, *twins) for name, products in STOCK.orders.items()}
+
+    def twins(product: Product) -> Iterator[Product]:
+        yield product
+        if product.merchant == MERCHANTS[0]:
+            yield replace(product, id=f"twin_{product.id[-4:]}", merchant=shorter)
+
+    orders = {name: tuple(chain.from_iterable(map(twins, products))) for name, products in STOCK.orders.items()}
     return with_search(policy, stock=replace(STOCK, merchants=(*STOCK.merchants, shorter), orders=orders))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judge.leaks import find_leaks
+from conformance.judge.leaks import find_leaks, without_public_texts
 
 LEAKS = {
     "stack-trace": [
@@ -64,3 +64,26 @@ def test_each_sign_of_a_leak_is_found(kind: str, text: str) -> None:
 )
 def test_an_ordinary_error_reveals_nothing(text: str) -> None:
     assert find_leaks(text) == []
+
+
+PUBLIC = {"type": "/app/problems/missing", "instance": "/srv/requests/17"}
+
+
+@pytest.mark.parametrize(
+    ("error", "rest"),
+    [
+        ({**PUBLIC, "title": "missing"}, {"title": "missing"}),
+        ({"type": "no /srv/shop/a.json"}, {"type": "no /srv/shop/a.json"}),
+        ({"errors": [{"code": "com.example.commerce.NotFoundError"}]}, {"errors": [{}]}),
+        (
+            {"exception": "org.springframework.web.BindException"},
+            {"exception": "org.springframework.web.BindException"},
+        ),
+        ({"code": "java.lang.IllegalStateException"}, {"code": "java.lang.IllegalStateException"}),
+        ({"code": "com.example.commerce.NotFoundError: c1"}, {"code": "com.example.commerce.NotFoundError: c1"}),
+        ("missing", "missing"),
+    ],
+)
+def test_what_names_a_problem_for_its_reader_is_no_leak(error: object, rest: object) -> None:
+    """A URI reference of problem details, and a code in a reverse domain, by itself; not what a program has thrown."""
+    assert without_public_texts(error) == rest
