@@ -64,13 +64,13 @@ def without_public_texts(error: Any) -> Any:
     """
     if not isinstance(error, dict):
         return error
-    hidden = [
+    places = [
         where
         for where, leaf in pointer.leaves(error)
         if isinstance(leaf, str)
         and ((where in _REFERENCES and not re.search(r"\s", leaf)) or (_is_code(leaf) and not _is_of_program(where)))
     ]
-    for where in reversed(hidden):  # from the end: a removal moves what comes after it
+    for where in reversed(places):  # from the end: a removal moves what comes after it
         error = pointer.remove(error, where)
     return error
 
