@@ -17,13 +17,13 @@ _TRANSITIONS: Final = ("quotePublicCart", "revokePublicCart", "removePublicCartP
 @variant(
     "V625",
     requirement="BODY-4",
-    title="an actor's main tag is one of the tags; a note is base64url, as its contentEncoding says",
+    title="an actor's role is one of the tags; a note is base64url, as its contentEncoding says",
     profile={
         "schemas": {"names": {"PublicCartTransitionRequest": "TaggedTransitionRequest"}},
-        "operations": {name: {"body": {"note": "YnkgcGhvbmU", "actor": {"main": "second"}}} for name in _TRANSITIONS},
+        "operations": {name: {"body": {"note": "YnkgcGhvbmU", "actor": {"role": "second"}}} for name in _TRANSITIONS},
     },
 )
-def main_tag_and_encoded_note(policy: Policy) -> Policy:
+def role_of_tags_and_encoded_note(policy: Policy) -> Policy:
     """Of a text of one character no byte can be decoded."""
 
     def look(call: Call, _database: Connection) -> None:
@@ -32,11 +32,8 @@ def main_tag_and_encoded_note(policy: Policy) -> Policy:
             raise Refusal("invalid", "note is not base64url.")
         if actor.get("tags") == []:
             raise Refusal("invalid", "tags is empty.")
-        main = actor.get("main", "second")
-        if not isinstance(main, str) or not main:
-            raise Refusal("invalid", "main is no tag.")
-        if "main" in actor and "tags" in actor and main not in actor["tags"]:
-            raise Refusal("invalid", "main is none of the tags.")
+        if "role" in actor and "tags" in actor and actor["role"] not in actor["tags"]:
+            raise Refusal("invalid", "role is none of the tags.")
 
     return before_work(policy, look, *_TRANSITIONS)
 

@@ -29,9 +29,11 @@ _CODES: Final = {"a8c6": "northwind", "b9d7": "harbour", "c0e8": "meadow", "d1f9
     },
 )
 def code_and_title(policy: Policy) -> Policy:
+    """Slugs from before there were codes are known as well."""
+
     def find_store(call: Call, _database: Connection) -> Call:
-        code = call.path["slug"].partition("-")[0]
-        return evolve(call, path={**call.path, "slug": _CODES.get(code, code if code == "vacant" else "")})
+        slug = call.path["slug"]
+        return evolve(call, path={**call.path, "slug": _CODES.get(slug.partition("-")[0], slug)})
 
     return before_work(policy, find_store, *_LISTS)
 
