@@ -30,7 +30,11 @@ async def _identity(case: Case, credential: str) -> Answer:
 
 @check("IDN-1", cases=cases(ALLOWED))
 async def identity_shows_the_scopes_of_the_calling_key(case: Case, credential: str) -> None:
-    """Identity shows exactly those of the interface's scopes that the calling key has."""
+    """Identity shows exactly those of the interface's scopes that the calling key has.
+
+    A place that is not stated, and shows the same to keys of different scopes, may list all scopes that there are,
+    where the answers differ in form: those of the key may stand in what differs.
+    """
     case.need_credential(credential, "an active key is needed", has_category(case.profile, case.operation, ALLOWED))
     broadest = case.runtime.arranger.credential_for(case.operation)
     broadest_scopes, scopes = (
@@ -43,6 +47,9 @@ async def identity_shows_the_scopes_of_the_calling_key(case: Case, credential: s
     places = [declared_place] if declared_place else candidates(reference.value, broadest_scopes)
     case.need(places, "identity.scopes", "no place in the answer shows all scopes of the broadest key")
     answer = reference if credential == broadest.name else await _identity(case, credential)
+    if not declared_place and scopes != broadest_scopes and _form(answer) != _form(reference):
+        places = [place for place in places if scopes_at(answer.value, place) != scopes_at(reference.value, place)]
+        case.need(places, "identity.scopes", "what shows all scopes of the broadest key shows the same to other keys")
     observed = ""
     for place in places:
         signs, reference_signs = scopes_at(answer.value, place), scopes_at(reference.value, place)
@@ -52,6 +59,11 @@ async def identity_shows_the_scopes_of_the_calling_key(case: Case, credential: s
     expected = ", ".join(sorted(scopes)) or "none of the interface's scopes"
     message = f"identity does not show the scopes of the key {credential!r}"
     raise case.violation(message, reference, answer, expected=expected, observed=observed)
+
+
+def _form(answer: Answer) -> set[str]:
+    """The places of all values."""
+    return {where for where, _ in pointer.leaves(answer.value)}
 
 
 @check("IDN-1")

@@ -87,6 +87,17 @@ def test_a_scope_that_no_key_shows_needs_a_pointer(judged: Any, answer: Any) -> 
     assert result_of(judged, answer, FORMS["list"], "full", stated="/data/nowhere") is Outcome.FAILED
 
 
+def test_the_list_of_all_scopes_beside_what_differs_needs_a_pointer(judged: Any, answer: Any) -> None:
+    """A key's own scopes may be shown in another form there."""
+
+    def form(scopes: list[str]) -> Any:
+        return {"available": list(SCOPES), "verbs": [scope.partition(":")[::2] for scope in scopes]}
+
+    assert result_of(judged, answer, form, "full") is Outcome.PASSED
+    assert result_of(judged, answer, form, "reader") is Outcome.UNSTATED
+    assert result_of(judged, answer, form, "reader", stated="/data/available") is Outcome.FAILED
+
+
 @pytest.mark.parametrize("differs", [True, False])
 @pytest.mark.parametrize("stated", [True, False])
 def test_keys_of_two_installations_are_two_identities(judged: Any, answer: Any, *, differs: bool, stated: bool) -> None:
