@@ -157,3 +157,26 @@ def shared_carts_and_orders(policy: Policy) -> Policy:
         return not call.operation.endswith("Webhook") or policy.sees(call, installation)
 
     return evolve(policy, sees=sees)
+
+
+_IN_USE_S: Final = 0.3
+
+
+@variant(
+    "V675", requirement="TEN-3", title="a cart is in use 0.3 seconds after each call on it, before whose it is asked"
+)
+def carts_in_use(policy: Policy) -> Policy:
+    """A lock by the cart's id, which is taken first."""
+    carts = ("quotePublicCart", "removePublicCartPromotion", "checkoutPublicCart", "revokePublicCart")
+    free_at: dict[str, float] = {}
+
+    def look(call: Call) -> None:
+        if call.operation in carts and time.monotonic() < free_at.get(call.path["cartId"], 0.0):
+            raise Refusal("state_conflict", "The cart is in use.")
+
+    def hold(call: Call, answer: Answer) -> Answer:
+        if answer.status == 200:
+            free_at[call.path["cartId"]] = time.monotonic() + _IN_USE_S
+        return answer
+
+    return with_shape(with_stage(policy, look), hold, *carts)
