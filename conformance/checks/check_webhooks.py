@@ -10,7 +10,13 @@ from typing import Any, Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.list_lengths import endpoints_of_two_lists
-from conformance.checks.support.new_endpoints import create_endpoint, poll_copies, update_of, updated_endpoint
+from conformance.checks.support.new_endpoints import (
+    create_endpoint,
+    expect_no_lag,
+    poll_copies,
+    update_of,
+    updated_endpoint,
+)
 from conformance.checks.support.other_endpoints import FULLEST, LEAST, kinds_of_endpoints, other_endpoint
 from conformance.checks.support.races import expect_overlap, send_together
 from conformance.checks.support.registry import check
@@ -57,6 +63,7 @@ async def a_created_endpoint_can_be_updated(case: Case) -> None:
     create_answer, answer = await updated_endpoint(case)
     answer = await poll_copies(case, answer)
     if answer.status == 404:
+        await expect_no_lag(case, create_answer, answer)
         raise case.violation("the new endpoint is not found by PATCH", create_answer, answer, expected="200")
     if not answer.ok:
         raise Inconclusive(f"PATCH of the new endpoint was answered {answer.summary}", create_answer, answer)

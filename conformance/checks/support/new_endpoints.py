@@ -14,6 +14,8 @@ from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 
 _CREATE: Final = "createInstallationWebhook"
+_LONG_PAUSES_S: Final = (4.0, 12.0)
+"""A store that indexes by batches may show what is new only after some seconds."""
 
 
 class _Calls:
@@ -50,6 +52,20 @@ async def poll_copies(case: Case, answer: Answer) -> Answer:
             case.note("a new endpoint is found by PATCH some time later only")
             break
     return answer
+
+
+async def expect_no_lag(case: Case, create_answer: Answer, answer: Answer) -> None:
+    """Inconclusive where the endpoint is found after a long time, if the profile does not state how long it may take."""
+    for pause_s in () if case.profile.visible_after_s(_CREATE) else _LONG_PAUSES_S:
+        await asyncio.sleep(pause_s)
+        later = await case.send(answer.request.with_fresh_key(), "update what was created, much later")
+        if later.status != 404:
+            message = (
+                f"a new endpoint is found {later.at - create_answer.at:.0f} s later, and how long it may take is not"
+            )
+            raise Inconclusive(
+                f"{message} stated (effects.{_CREATE}, within_s)", create_answer, later, cause="within_s"
+            )
 
 
 async def updated_endpoint(case: Case) -> tuple[Answer, Answer]:
