@@ -55,7 +55,7 @@ async def poll_copies(case: Case, answer: Answer) -> Answer:
 
 
 async def expect_no_lag(case: Case, create_answer: Answer, answer: Answer) -> None:
-    """Inconclusive where the endpoint is found after a long time, if the profile does not state how long it may take."""
+    """Inconclusive where the endpoint is found after a long time, if the profile states none that it may take."""
     for pause_s in () if case.profile.visible_after_s(_CREATE) else _LONG_PAUSES_S:
         await asyncio.sleep(pause_s)
         later = await case.send(answer.request.with_fresh_key(), "update what was created, much later")

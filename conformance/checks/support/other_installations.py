@@ -146,7 +146,7 @@ def other_key(case: Case, *operations: str) -> str:
 
 
 def need_owners(case: Case) -> None:
-    """Inapplicable where the profile excludes objects of another installation of that kind: all may share them."""
+    """Inapplicable where objects of the path's kind of another installation are excluded: all may share them."""
     for kind in sorted({name.partition(".")[0] for name in placeholders(dict(case.facts.path))}):
         key = f"fixtures.{kind}.{FOREIGN}"
         if exclusion_of(case.profile, key) and not foreign_states(case.profile.fixtures.get(kind, {})):

@@ -116,16 +116,6 @@ def very_late_endpoints(policy: Policy) -> Policy:
     return _with_late_endpoints(policy, 3.3)
 
 
-@variant(
-    "V676",
-    requirement="WH-1",
-    title="a new endpoint is found by an update 8 s later, and no sign of it is stated",
-    profile={"effects": {_CREATE: None}},
-)
-def endpoints_in_batches(policy: Policy) -> Policy:
-    return _with_late_endpoints(policy, 8.0)
-
-
 def _with_late_endpoints(policy: Policy, lag_s: float) -> Policy:
     """Updates read a copy that lags behind."""
     created_at: dict[object, float] = {}

@@ -162,21 +162,20 @@ def shared_carts_and_orders(policy: Policy) -> Policy:
 _IN_USE_S: Final = 0.3
 
 
-@variant(
-    "V675", requirement="TEN-3", title="a cart is in use 0.3 seconds after each call on it, before whose it is asked"
-)
+@variant("V675", requirement="TEN-3", title="a cart is locked against other installations 0.3 seconds after each call")
 def carts_in_use(policy: Policy) -> Policy:
-    """A lock by the cart's id, which is taken first."""
+    """The lock has the cart's id, and is taken before it is looked whose cart it is."""
     carts = ("quotePublicCart", "removePublicCartPromotion", "checkoutPublicCart", "revokePublicCart")
-    free_at: dict[str, float] = {}
+    locks: dict[str, tuple[float, str]] = {}
 
     def look(call: Call) -> None:
-        if call.operation in carts and time.monotonic() < free_at.get(call.path["cartId"], 0.0):
+        free_at, holder = locks.get(call.path.get("cartId", ""), (0.0, ""))
+        if call.operation in carts and time.monotonic() < free_at and call.installation != holder:
             raise Refusal("state_conflict", "The cart is in use.")
 
     def hold(call: Call, answer: Answer) -> Answer:
         if answer.status == 200:
-            free_at[call.path["cartId"]] = time.monotonic() + _IN_USE_S
+            locks[call.path["cartId"]] = time.monotonic() + _IN_USE_S, call.installation
         return answer
 
-    return with_shape(with_stage(policy, look), hold, *carts)
+    return with_shape(with_stage(policy, look, before=execute), hold, *carts)
