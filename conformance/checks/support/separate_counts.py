@@ -114,10 +114,30 @@ async def observe(case: Case, request: Request, other: Request, *, attempts: int
             if number and answer.status == 429 == limited_again.status:
                 limited_answers, rounds = (before, limited, limited_again, answer), rounds + 1
         if rounds == _ROUNDS:
-            return Separation(limited_answers=limited_answers)
+            was_answered = await _is_answered_after_few(case, request, other, pause_s)
+            return Separation(was_answered, () if was_answered else limited_answers)
         if number < attempts - 1:
             await asyncio.sleep(pause_s)
     return Separation()
+
+
+async def _is_answered_after_few(case: Case, request: Request, other: Request, pause_s: float) -> bool:
+    """Whether the other one is answered after the fewest requests that limit the first: a greater limit may count all.
+
+    As one in front of the target does that counts addresses.
+    """
+    facts = case.profile.rate_limit
+    if not facts.limit or facts.limit >= facts.max_requests:
+        return False
+    await asyncio.sleep(_SPACING * pause_s)
+    answers = await asyncio.gather(
+        *(case.send(request, "the fewest", accept_statuses=LIMITED_STATUSES) for _ in range(facts.limit + 1))
+    )
+    if not any(answer.status == 429 for answer in answers):
+        return False
+    answer = await case.send(other.with_fresh_key(), "counted separately", accept_statuses=LIMITED_STATUSES)
+    limited_again = await case.send(request, "still limited", accept_statuses=LIMITED_STATUSES)
+    return answer.status != 429 and limited_again.status == 429
 
 
 def _spacing_s(facts: RateLimit, pause_s: float) -> float:

@@ -145,15 +145,17 @@ def token_bucket_of_the_run(policy: Policy) -> Policy:
 
 
 @variant(
-    "V671",
-    requirement="RATE-5",
-    title="limits are those of a key's plan, and the key whose limit is stated has a small one and one scope",
-    profile={"credentials": {"limited": {"scopes": ["webhooks:read"]}}},
+    "V677", requirement="RATE-6", title="beside the limit of each key, one of 1.6 times as many counts all callers"
 )
-def limits_of_plans(policy: Policy) -> Policy:
-    admit = policy.limits.admit
+def limit_of_all_callers_beside(policy: Policy) -> Policy:
+    """As a component in front of the service has by address; only while the control app has set a limit."""
+    admit, default = policy.limits.admit, (policy.limits.limit, policy.limits.window_s)
 
-    def admit_by_plan(call: Call) -> float | None:
-        return admit(call) if call.caller is not None and call.caller.name == "limited" else None
+    def admit_all(call: Call) -> float | None:
+        limit, window_s = call.limiter.limit(default)
+        if (limit, window_s) == default:
+            return admit(call)
+        count, wait_s = call.limiter.count_request(f"all:{call.operation}", window_s)
+        return wait_s if count > 1.6 * limit else admit(call)
 
-    return with_limits(policy, admit=admit_by_plan)
+    return with_limits(policy, admit=admit_all)
