@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle, missing_effect
@@ -22,6 +23,7 @@ from conformance.checks.support.transitions import (
     expect_conflict,
     into_conflict,
     name_of,
+    stated_lag_s,
     stated_otherwise,
 )
 from conformance.checks.support.unknown_ids import is_distinctive
@@ -118,7 +120,7 @@ async def _expect_usual_state(case: Case, transition: Transition) -> None:
         states, place = States(case.profile.transitions), Place(transition.fixture)
         names = {t.operation for t in case.profile.transitions} - {case.operation.id}
         allowed = (name for name in sorted(names) if states.expected_outcome(place, name) == ALLOWED)
-        await asyncio.sleep(SETTLE_S)
+        await asyncio.sleep(max(SETTLE_S, stated_lag_s(case.profile, fixture.via)))
         later = await _call(case, case.operation.id, members)
         if later.status != 409 or not (witness := next(allowed, "")):
             raise
@@ -182,7 +184,8 @@ async def a_sequence_of_allowed_transitions_is_allowed(case: Case, chain: tuple[
     request = await into_conflict(case, chain[0])
     kind = _kind_of(case)
     members, first = case.fixture_of(request, kind), await case.control(request)
-    for transition in chain[1:]:
+    for before, transition in pairwise(chain):
+        await asyncio.sleep(stated_lag_s(case.profile, [before.operation]))
         for pause_s in _PAUSES_S:  # a copy that reads lag behind
             answer = await _call(case, transition.operation, members)
             if answer.ok:
@@ -199,10 +202,11 @@ async def a_sequence_of_allowed_transitions_is_allowed(case: Case, chain: tuple[
                 f"{transition.operation} is answered {known.summary} on {transition.fixture} itself", known
             )
         _expect_no_version(case, transition.operation, members, answer, known)
-        before = ", ".join(t.operation for t in chain[: chain.index(transition)])
-        message = f"after {before} the resource is {transition.fixture}, and {transition.operation} is refused"
+        calls = ", ".join(t.operation for t in chain[: chain.index(transition)])
+        message = f"after {calls} the resource is {transition.fixture}, and {transition.operation} is refused"
         raise case.violation(message, first, known, answer, expected="200")
     if ruled_out := _ruled_out_operation(case.profile, chain[-1]):
+        await asyncio.sleep(stated_lag_s(case.profile, [chain[-1].operation]))
         await _probe_state(case, chain, members, first, ruled_out)
 
 
@@ -226,7 +230,7 @@ async def _probe_state(
     answer = await _call(case, probe_name, members)
     is_behind = answer.ok and case.contract.operations[probe_name].is_read  # the copy that is read
     if answer.status == 409 if is_allowed else is_behind:
-        await asyncio.sleep(SETTLE_S)
+        await asyncio.sleep(max(SETTLE_S, stated_lag_s(case.profile, [call.operation for call in calls])))
         answer = await _call(case, probe_name, members)
     if answer.ok == is_allowed:
         return

@@ -19,6 +19,7 @@ from conformance.checks.support.replays import are_alike, other_body, send_until
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.sign_watch import pauses
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.transitions import stated_lag_s
 from conformance.checks.support.unusual_calls import unusual_call
 from conformance.checks.support.uuid_versions import level_of_version
 from conformance.client.request import Request, is_well_formed, malformed_key, new_key
@@ -45,7 +46,7 @@ async def a_key_of_another_installation_is_another_call(case: Case) -> None:
     )
     namespace = case.profile.idempotency.namespace if case.profile.idempotency else None
     is_conflict = foreign_answer.status == 409 and not case.operation.path_parameters and namespace is None
-    # a service may take equal creations of two installations for a conflict
+    # a second endpoint of that kind may be a conflict with another installation too
     if is_conflict and (await case.send(foreign_answer.request.with_fresh_key(), "with another key")).ok:
         case.warn(
             "another installation's key conflicts with this one's", first, foreign_answer, expected="a separate call"
@@ -325,8 +326,8 @@ async def _expect_no_replay(case: Case, idempotency: Idempotency, writer: str, s
     fresh = await read_change(case, write, read_request, first, shown_at)
     if not shows_change(first, fresh, shown_at):
         raise _NoChange(f"the read does not show the effect of {writer}", first, fresh, cause=f"effects.{writer}")
-    lag_s = max((sign.within_s or 0.0 for sign in case.profile.effects[writer]), default=0.0)
-    for pause_s in (*_PAUSES_S, *pauses(lag_s - sum(_PAUSES_S))):
+    lag_s = stated_lag_s(case.profile, [writer])
+    for pause_s in (*_PAUSES_S, *pauses(lag_s - sum(_PAUSES_S)), 0.0):
         repeat = await case.send_with_retry(keyed_request, "the keyed read again", read_request)
         if shows_change(first, repeat, shown_at):
             break

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from conformance.checks.support.authorization import credentials_without_scope
@@ -18,7 +19,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.equal_calls import may_be_replay
 from conformance.checks.support.replays import expect_same, fix_proof_id, replay
 from conformance.checks.support.signals import Inconclusive, Violation
-from conformance.checks.support.transitions import ALLOWED, CONFLICT, SETTLE_S, UNKNOWN, Place, States
+from conformance.checks.support.transitions import ALLOWED, CONFLICT, SETTLE_S, UNKNOWN, Place, States, stated_lag_s
 from conformance.checks.support.unknown_ids import unknown_id_like
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
@@ -215,6 +216,7 @@ class Walker:
         if name in earlier_calls and self.case.contract.operations[name].auth == "none":
             return  # HO-2 covers a ticket that is used twice
         if answer.ok and expected == CONFLICT:
+            self._expect_pauses(answer)
             message = f"{name} succeeded where the profile states a conflict"
             violation = WalkViolation(message, answer, expected="409", observed=answer.summary)
             violation.explanation = f"effect:CONF-3:{name}"  # which tries each conflict; a walk meets it by chance
@@ -225,10 +227,18 @@ class Walker:
         if twin is not None and twin.ok != answer.ok:
             twin = await self._twin(name, at=answer.at)  # a lifetime may make the difference
         if twin is not None and twin.ok != answer.ok and not await self._settles(name, answer, twin):
+            self._expect_pauses(answer)
             message = f"{name} is answered differently on a resource that received only the successful calls"
             violation = WalkViolation(message, twin, answer, expected=twin.summary, observed=answer.summary)
             violation.explanation = await self._explanation(name, answer)
             raise violation.about(STATE, name)
+
+    def _expect_pauses(self, answer: Answer) -> None:
+        """Inconclusive where a call came before the effect of the one before it has to show, by the profile."""
+        lag_s = stated_lag_s(self.case.profile, [name for name, _ in self.calls])
+        times = [*(earlier.at for _, earlier in self.calls), answer.at]
+        if any(after - before < lag_s for before, after in pairwise(times)):
+            raise Inconclusive(f"calls came within {lag_s:g} s, in which their effects need not show", answer)
 
     async def _twin(
         self, name: str, refused: tuple[int, str, str] | None = None, *, at: float | None = None

@@ -141,6 +141,11 @@ def is_allowed_in_each_state(profile: Profile, operation: Operation) -> bool:
     return bool(stated) and all(states.expected_outcome(place, operation.id) == ALLOWED for place in stated)
 
 
+def stated_lag_s(profile: Profile, names: Iterable[str]) -> float:
+    """Seconds after which the effects of these operations show, by the profile; 0 where it states none."""
+    return max((sign.within_s or 0.0 for name in names for sign in profile.effects.get(name, ())), default=0.0)
+
+
 def distinguishing_operation(profile: Profile, transition: Transition) -> str:
     """An operation that one of the two states of a transition allows and the other refuses; empty without one.
 
@@ -205,6 +210,8 @@ async def expect_conflict(case: Case, transition: Transition | None) -> None:
     case.need(transition, f"transitions.{case.operation.id}", description)
     assert transition is not None
     request = await another_call(case, await into_conflict(case, transition))
+    if case.operation.is_read:  # of several copies, the last one shows the change by then
+        await asyncio.sleep(stated_lag_s(case.profile, transition.after))
     oracle = await Oracle.watch_if_visible(case, request)
     answer = await case.send(request, f"in the state {transition.fixture}")
     is_read_too_soon = case.operation.is_read and answer.ok  # of a copy that is behind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import count
 from typing import Final
 
 from sqlalchemy import Connection, func, select, update
@@ -86,6 +87,18 @@ def lag_is_not_stated(policy: Policy) -> Policy:
     return lagging(policy)
 
 
+_DELAY_S: Final = 1.8
+_STATED_S: Final = 2.2
+_OTHER_WRITES: Final = [name for name in _WRITES if name not in _CARTS]
+_REVOKED: Final = [
+    *({"operation": name, "fixture": f, "leads_to": to} for name, f, to in _STEPS if name != _READS[0]),
+    {"operation": _READS[0], "fixture": "cart.open", "leads_to": "cart.open"},
+    {"operation": _READS[0], "fixture": "cart.revoked"},
+    {"operation": _READS[0], "fixture": "cart.open", "after": ["revokePublicCart"]},
+    *({"operation": name, "none": "its states are not stated"} for name in _OTHER_WRITES),
+]
+
+
 @variant(
     "V553",
     requirement="CONF-1",
@@ -115,15 +128,7 @@ def reads_that_quote(policy: Policy) -> Policy:
     "V557",
     requirement="CONF-1",
     title="the read of the checkout quote refuses a revoked cart 300 ms after it was revoked, as the profile states",
-    profile={
-        "transitions": [
-            *({"operation": name, "fixture": f, "leads_to": to} for name, f, to in _STEPS if name != _READS[0]),
-            {"operation": _READS[0], "fixture": "cart.open", "leads_to": "cart.open"},
-            {"operation": _READS[0], "fixture": "cart.revoked"},
-            {"operation": _READS[0], "fixture": "cart.open", "after": ["revokePublicCart"]},
-            *({"operation": name, "none": "its states are not stated"} for name in _WRITES if name not in _CARTS),
-        ]
-    },
+    profile={"transitions": _REVOKED},
 )
 def reads_that_refuse(policy: Policy) -> Policy:
     def refuse_revoked(handler: Handler) -> Handler:
@@ -152,17 +157,101 @@ def reads_that_refuse(policy: Policy) -> Policy:
     },
 )
 def reads_from_a_cache(policy: Policy) -> Policy:
-    answers: dict[tuple[bytes, tuple[object, ...]], tuple[float, Answer]] = {}
+    cache: dict[tuple[bytes, tuple[object, ...]], tuple[float, Answer]] = {}
 
     def read_through(handler: Handler) -> Handler:
         def read(call: Call, db: Connection) -> Answer:
             name, now = (call.request.path, tuple(call.request.headers)), time.monotonic()
-            until, answer = answers.get(name) or (0.0, None)
+            until, answer = cache.get(name) or (0.0, None)
             if answer is None or until < now:
                 answer = handler(call, db)
-                answers[name] = now + _KEPT_S, answer
+                cache[name] = now + _KEPT_S, answer
             return answer
 
         return read
 
     return with_handler(policy, _READS[0], read_through)
+
+
+@variant(
+    "V600",
+    requirement="CONF-1",
+    title="of two copies that are read in turn, one refuses a revoked cart two seconds later, as stated",
+    profile={
+        "transitions": _REVOKED,
+        "effects": {"revokePublicCart": {"within_s": _STATED_S}},
+    },
+)
+def copies_that_refuse(policy: Policy) -> Policy:
+    numbers = count()
+
+    def refuse_revoked(handler: Handler) -> Handler:
+        def read(call: Call, db: Connection) -> Answer:
+            answer, is_behind = handler(call, db), next(numbers) % 2
+            recent = (effects.c.resource == call.resource, effects.c.at > time.time() - _KEPT_S)
+            is_unseen = is_behind and db.execute(select(func.count()).where(*recent)).scalar_one()
+            if answer.value["data"]["state"] == "revoked" and not is_unseen:
+                raise Refusal("state_conflict", "The cart is revoked.")
+            return answer
+
+        return read
+
+    return with_handler(policy, _READS[0], refuse_revoked)
+
+
+_REFUSED: Final = (
+    ("checkoutPublicCart", "cart.open", ()),
+    ("quotePublicCart", "cart.checked_out", ()),
+    ("quotePublicCart", "cart.open", ("revokePublicCart",)),
+    ("checkoutPublicCart", "cart.quoted", ("revokePublicCart",)),
+    ("checkoutPublicCart", "cart.quoted", ("checkoutPublicCart",)),
+    ("revokePublicCart", "cart.open", ("revokePublicCart",)),
+    ("revokePublicCart", "cart.quoted", ("checkoutPublicCart",)),
+)
+"""Operation, state, and the calls since, after which it conflicts."""
+
+
+@variant(
+    "V601",
+    requirement="CONF-4",
+    title="calls on carts take effect 1.8 s later, as stated; carts are quoted through the interface",
+    profile={
+        "fixtures": {
+            "cart": {"quoted": {"http": None, "items": None, "from": "open", "via": ["quotePublicCart"]}},
+        },
+        "transitions": [
+            *({"operation": name, "none": "its states are not stated"} for name in _OTHER_WRITES),
+            *({"operation": name, "fixture": f, "after": [*after]} for name, f, after in _REFUSED),
+            *({"operation": name, "fixture": f, "leads_to": to} for name, f, to in _STEPS[1:5]),
+        ],
+        "effects": {
+            **{name: {"within_s": _STATED_S} for name in _CARTS},
+            "quotePublicCart": [{"operation": _READS[0], "pointer": "/data/version", "step": 1, "within_s": _STATED_S}],
+        },
+    },
+)
+def delayed_calls(policy: Policy) -> Policy:
+    """Reads and writes alike meet a cart in the state that it was in before."""
+    earlier: dict[str, tuple[float, str]] = {}
+
+    def guard(call: Call, kind: str, state: str) -> None:
+        changed, before = earlier.get(call.resource, (0.0, ""))
+        seen = before if time.monotonic() < changed + _DELAY_S and state != "unpromoted" else state
+        policy.guard(call, kind, seen)
+        if kind == "cart" and state != "unpromoted":
+            earlier[call.resource] = time.monotonic(), seen
+
+    def lag_behind(handler: Handler) -> Handler:
+        def read(call: Call, db: Connection) -> Answer:
+            answer = handler(call, db)
+            recent = (effects.c.resource == call.resource, effects.c.at > time.time() - _DELAY_S)
+            unseen = int(db.execute(select(func.count()).where(*recent)).scalar_one())
+            data = answer.value["data"]
+            return evolve(answer, value={**answer.value, "data": {**data, "version": data["version"] - unseen}})
+
+        return read
+
+    lagging_policy = policy
+    for operation in _READS:
+        lagging_policy = with_handler(lagging_policy, operation, lag_behind)
+    return evolve(lagging_policy, guard=guard, reads_lag_s=_DELAY_S)
