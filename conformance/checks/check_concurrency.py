@@ -14,6 +14,7 @@ from conformance.checks.support.effects import Oracle
 from conformance.checks.support.equal_calls import another_call
 from conformance.checks.support.races import (
     ROUNDS,
+    Duplicates,
     concurrent_calls,
     duplicates,
     expect_declared,
@@ -23,7 +24,7 @@ from conformance.checks.support.races import (
     without_accidents,
 )
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import PLAIN_REPLAY, expect_same, is_second_call, repeat, replay
+from conformance.checks.support.replays import PLAIN_REPLAY, expect_same, repeat, replay
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import ALLOWED, CONFLICT, Place, States, into_conflict
 from conformance.client.raw_socket import MOMENTS, Moment
@@ -83,13 +84,13 @@ async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
         raise case.violation("the key did not settle on a 200", *answers[:2], final, expected="200")
     for answer in good:
         expect_same(case, answer, final)
-    conflict = next((answer for answer in answers if answer.status == 409), None)
-    waits = case.profile.idempotency is not None and case.profile.idempotency.in_flight == "waits"
-    if waits and good and conflict and await is_second_call(case, request, conflict):
-        message = "a duplicate was answered 409 as another call is, and idempotency.in_flight is 'waits'"
-        raise case.violation(message, good[0], conflict, expected="200", level=Level.DECLARED)
     if burst.oracle is not None:
         await expect_one_effect(case, burst.oracle, request, "the one call of the duplicates", *good)
+    conflict = next((answer for answer in answers if answer.status == 409), None)
+    waits = case.profile.idempotency is not None and case.profile.idempotency.in_flight == "waits"
+    if waits and good and conflict and await burst.is_second_call(case, conflict):
+        message = "a duplicate was answered 409 as another call is, and idempotency.in_flight is 'waits'"
+        raise case.violation(message, good[0], conflict, expected="200", level=Level.DECLARED)
     expect_overlap(case, answers)
 
 
@@ -123,7 +124,7 @@ async def a_duplicate_in_flight_is_treated_as_stated(case: Case) -> None:
                 continue  # the duplicates may have missed a call that takes a few milliseconds
             return await _expect_no_wait(case, request)
         if conflicts:
-            await _expect_no_second_call(case, request, conflicts[0])
+            await _expect_no_second_call(case, burst, conflicts[0])
             message = "a duplicate in flight was answered 409, and idempotency.in_flight is 'waits'"
             raise case.violation(message, good[0], repeat, conflicts[0], expected="200")
         first_end = min(answer.at + answer.duration_s for answer in good)
@@ -134,8 +135,8 @@ async def a_duplicate_in_flight_is_treated_as_stated(case: Case) -> None:
     raise Inconclusive("no duplicate was sent before the first answer", *good[:2])
 
 
-async def _expect_no_second_call(case: Case, request: Request, conflict: Answer) -> None:
-    if await is_second_call(case, request, conflict):
+async def _expect_no_second_call(case: Case, burst: Duplicates, conflict: Answer) -> None:
+    if await burst.is_second_call(case, conflict):
         raise Inconclusive("a duplicate is answered as another call is", conflict, cause="IDEM-7")
 
 

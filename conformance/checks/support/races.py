@@ -14,7 +14,7 @@ from conformance.checks.support.certainty import is_certain
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.plain_replays import require_single_effect
 from conformance.checks.support.registry import cause_of
-from conformance.checks.support.replays import replay
+from conformance.checks.support.replays import have_equal_values, replay
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.checks.support.survival import require_other_alone
 from conformance.client.request import Request
@@ -79,7 +79,7 @@ def _have_competed(answers: Sequence[Answer]) -> bool:
     return any(answer.at < end for answer, end in zip(rivals[1:], ends, strict=False))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Duplicates:
     """Concurrent equal calls, and one more after them."""
 
@@ -88,6 +88,17 @@ class Duplicates:
     """Watches the effects of the call since before it, where they can be seen."""
     answers: Sequence[Answer]
     final: Answer
+
+    async def is_second_call(self, case: Case, conflict: Answer) -> bool:
+        """Whether a call with another key gets the same 409: then the duplicate was carried out.
+
+        Where that call is carried out instead, its effect is none of the duplicates, whose effects count no more.
+        """
+        fresh = await case.send(self.request.with_fresh_key(), "another key")
+        if fresh.ok:
+            self.oracle = None
+        volatile = (*case.volatile, *case.profile.errors_volatile)
+        return fresh.status == 409 and have_equal_values(conflict, fresh, volatile)
 
 
 class DuplicateBursts:

@@ -206,9 +206,3 @@ async def other_body(case: Case, request: Request) -> Any:
             break
     case.require_case(candidates, "no other valid body is known")
     return candidates[0]
-
-
-async def is_second_call(case: Case, request: Request, conflict: Answer) -> bool:
-    """Whether a call with another key gets the same 409: then the duplicate was carried out."""
-    fresh = await case.send(request.with_fresh_key(), "another key")
-    return fresh.status == 409 and have_equal_values(conflict, fresh, (*case.volatile, *case.profile.errors_volatile))

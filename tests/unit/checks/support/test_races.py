@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from conformance.checks.support.case import Case
 from conformance.checks.support.certainty import Doubts
-from conformance.checks.support.races import expect_overlap
+from conformance.checks.support.effects import Oracle
+from conformance.checks.support.races import Duplicates, expect_overlap
 from conformance.checks.support.signals import Inconclusive
+from conformance.profile.behavior import Idempotency
+from tests.support.check_runs import CONTRACT
 
 
 def answer_at(at: float, duration_s: float, status: int = 200) -> Any:
@@ -48,3 +52,30 @@ def test_calls_one_after_the_other_race_for_nothing(answers: list[Any], concurre
     """A pass would say more than was seen: what would help is named."""
     with pytest.raises(Inconclusive, match=message):
         expect_overlap(case_of(concurrency), answers)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_second", "is_watched"),
+    [(409, True, True), (200, False, False)],
+    ids=["refused in the same way", "carried out"],
+)
+def test_what_a_probe_under_another_key_does_is_no_effect_of_the_duplicates(
+    judged: Any, answer: Any, status: int, is_second: bool, is_watched: bool
+) -> None:
+    async def law(case: Case) -> None:
+        request, oracle = await case.arrange(prove_control=False), cast("Oracle", object())
+        conflict = await case.send(request, "a duplicate")
+        burst = Duplicates(request, oracle, [conflict], conflict)
+        is_found = await burst.is_second_call(case, conflict)
+        case.note(f"{is_found} {burst.oracle is oracle}")
+
+    keys: list[str] = []
+
+    def script(arrived: Any) -> bytes:
+        keys.extend(arrived.all("idempotency-key"))
+        is_probe = keys[-1] != keys[0]
+        return bytes(answer(status, {"data": {}}) if is_probe and status == 200 else answer(409, {"code": "state"}))
+
+    idempotency = Idempotency("header", name="Idempotency-Key", format="any")
+    result, _ = judged(script, law, CONTRACT.operations["quotePublicCart"], idempotency=idempotency)
+    assert result.notes == (f"{is_second} {is_watched}",), result
