@@ -7,7 +7,9 @@ import secrets
 import unicodedata
 from typing import Final
 
-_NUMBERED: Final = re.compile(r"\D*((19|20)\d\d\D+)?\d{1,11}|\D*(\d{1,8}[-_./]){1,3}[A-Za-z]{0,3}\d{1,6}")
+_NUMBERED: Final = re.compile(
+    r"\D*((19|20)\d\d\D+)?\d{1,11}|([A-Za-z]{0,2}|[A-Za-z]{0,6}[-_./#])(\d{1,8}[-_./]){1,3}[A-Za-z]{0,3}\d{1,6}"
+)
 """`ORD-1001`, `2026-000017`, `24-1001`, `S1-1001`, `20260517-0017`: each installation may count so for itself."""
 
 _LONG_NUMBER: Final = re.compile("[1-9][0-9]{5,}")
