@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,11 +9,16 @@ from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.ids_of_answers import possible_ids
-from conformance.checks.support.other_installations import Views, expect_out_of_reach, foreign_of, other_key
+from conformance.checks.support.other_installations import (
+    Views,
+    expect_out_of_reach,
+    foreign_of,
+    other_key,
+    send_unlocked,
+)
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.transitions import SETTLE_S
 from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.checks.support.url_spellings import percent_encode_first
 from conformance.client.request import Request
@@ -22,8 +26,6 @@ from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.profile.model import Profile
-
-_CONFLICT: Final = 409
 
 _CHANGES: Final = {
     "quotePublicCartCheckout": ("checkoutPublicCart", "revokePublicCart"),
@@ -83,10 +85,7 @@ async def what_its_owner_has_changed_has_the_stated_status(case: Case) -> None:
     case.require_case(are_distinctive, "each installation may number its own objects")
     bad = case.as_credential(known.request, key).with_fresh_key()
     purpose = "the object of a good call, a key of another installation"
-    answer = await case.send_with_retry(bad, purpose, known.request)
-    if answer.status == _CONFLICT:
-        await asyncio.sleep(SETTLE_S)
-        answer = await case.send_with_retry(bad.with_fresh_key(), f"{purpose}, later", known.request)
+    answer = await send_unlocked(case, bad, purpose, known.request)
     if answer.ok:
         raise Inconclusive("an object of another installation was served", answer, cause="TEN-1")
     if answer.status not in (status, _NOT_FOUND):

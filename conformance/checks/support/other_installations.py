@@ -12,6 +12,7 @@ from conformance.checks.support.counters_of_ids import is_one_counter
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.replays import are_alike
 from conformance.checks.support.signals import Inconclusive, Violation
+from conformance.checks.support.transitions import SETTLE_S
 from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
@@ -27,6 +28,7 @@ from conformance.profile.model import Credential
 from conformance.profile.render import placeholders
 from conformance.profile.resources import FOREIGN, foreign_states
 
+_CONFLICT: Final = 409
 _PAUSES_S: Final = (0.3, 0.6)
 
 
@@ -143,6 +145,18 @@ def other_key(case: Case, *operations: str) -> str:
     suffix = f" with {join_values(sorted(scopes))}" if scopes else ""
     case.need_credential(found, f"an active key of a second installation{suffix} is needed", is_usable)
     return found[0]
+
+
+async def send_unlocked(case: Case, bad: Request, purpose: str, request: Request) -> Answer:
+    """The answer to a request for an object of another installation, which its owner's call may lock for a moment.
+
+    `request`: the owner's, as for `send_with_retry`.
+    """
+    answer = await case.send_with_retry(bad, purpose, request)
+    if answer.status != _CONFLICT:
+        return answer
+    await asyncio.sleep(SETTLE_S)
+    return await case.send_with_retry(bad.with_fresh_key(), f"{purpose}, later", request)
 
 
 def need_owners(case: Case) -> None:

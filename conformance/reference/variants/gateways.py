@@ -13,7 +13,6 @@ from conformance.reference.policy import (
     Handler,
     Policy,
     before_work,
-    evolve,
     with_handlers,
     with_proof,
     with_reading,
@@ -103,29 +102,6 @@ def carts_in_use(policy: Policy) -> Policy:
         return answer
 
     return with_shape(before_work(policy, look, *_CARTS), shape, *_CARTS)
-
-
-@variant(
-    "V596",
-    requirement="IDEM-13",
-    title="carts and endpoints are in use for 0.3 seconds after a call, or after one that is answered 400",
-)
-def resources_in_use(policy: Policy) -> Policy:
-    """The answers of a quote and of an update show no version, so that those of two calls are alike."""
-    until: dict[str, float] = {}
-
-    def look(call: Call, _db: Connection) -> None:
-        if time.monotonic() < until.get(call.resource, 0.0):
-            raise Refusal("state_conflict", "It is in use.")
-
-    def shape(call: Call, answer: Answer) -> Answer:
-        if answer.status in (200, 400):
-            until[call.resource] = time.monotonic() + _IN_USE_S
-        if answer.status == 200 and call.operation in ("quotePublicCart", _UPDATE):
-            return evolve(answer, value={"data": {**answer.value["data"], "version": 1}})
-        return answer
-
-    return with_shape(before_work(policy, look, *_CARTS, _UPDATE), shape, *_CARTS, _UPDATE)
 
 
 @variant(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from itertools import count
 
 from sqlalchemy import Connection
 
@@ -14,7 +13,6 @@ from conformance.reference.idempotency import Record, address, digest, find, sav
 from conformance.reference.pipeline import execute, read_body
 from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_shape, with_stage
 from conformance.reference.registry import variant
-from conformance.reference.variants.keys import with_key_format
 
 WORK_S = 0.02
 RETENTION_S = 3.0
@@ -188,32 +186,6 @@ def _with_stamp(policy: Policy, name: str, stamp: Callable[[], str]) -> Policy:
         return evolve(answer, value={**answer.value, name: stamp()}) if answer.status == 200 else answer
 
     return with_shape(policy, shape)
-
-
-@variant(
-    "V594",
-    requirement="IDEM-14",
-    title="a key belongs to its path, and any text is one, also an empty one; answers name the node that gave them",
-    profile={
-        "idempotency": {"volatile": None, "other_format": "accepted", "case": "sensitive", "namespace": ["path"]},
-        "answers": {"further_members": "allowed"},
-    },
-)
-def answers_with_their_node(policy: Policy) -> Policy:
-    """Of two nodes, in turn: a repeat may come from the first call's node, or not."""
-    numbers = count()
-    keyed = with_namespace(with_key_format(policy, "[ -~]{0,255}"), "path")
-    return _with_stamp(keyed, "servedBy", lambda: f"node-{next(numbers) % 2}")
-
-
-@variant(
-    "V595",
-    requirement="IDEM-5",
-    title="answers say in which second they were given",
-    profile={"idempotency": {"volatile": None}, "answers": {"further_members": "allowed"}},
-)
-def answers_with_their_second(policy: Policy) -> Policy:
-    return _with_stamp(policy, "servedAt", lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
 
 
 @variant(
