@@ -1,6 +1,8 @@
 """Which installation a key belongs to, as far as the profile states it.
 
-A key without a stated installation may belong to any, as soon as that of another key is stated.
+A key without a stated installation may belong to any, as soon as that of another key is stated. Only where the home is
+not named, and at most one installation is, the home is the one without a name; not so where every key but one has that
+name, since that one may have been forgotten.
 """
 
 from __future__ import annotations
@@ -65,4 +67,10 @@ def _home_key(profile: Profile) -> Credential | None:
 
 
 def _is_known(profile: Profile, credential: Credential) -> bool:
-    return bool(credential.installation) or not any(key.installation for key in profile.credentials.values())
+    if credential.installation:
+        return True
+    keys = profile.credentials.values()
+    named = [key for key in keys if key.installation]
+    if home_of(profile) or len({key.installation for key in named}) > 1:
+        return False
+    return len(named) < 2 or len(keys) - len(named) > 1

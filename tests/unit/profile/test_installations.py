@@ -29,8 +29,9 @@ def stated(*installations: str) -> Profile:
     [
         (("", ""), "k0 k1", ""),
         (("A", "A", "B"), "k0 k1", "k2"),
-        (("", "B"), "k0", ""),
-        (("", "B", ""), "k0", ""),
+        (("", "B"), "k0", "k1"),
+        (("", "B", ""), "k0 k2", "k1"),
+        (("", "A", "A"), "k0", ""),
         (("A", "", "B"), "k0", "k2"),
         (("A", ""), "k0", ""),
         (("", "A", "A", "B"), "k0", ""),
@@ -41,7 +42,7 @@ def stated(*installations: str) -> Profile:
 def test_a_key_is_of_home_or_foreign_where_it_is_stated(
     installations: tuple[str, ...], of_home: str, foreign: str
 ) -> None:
-    """A key without an installation may belong to any, also the first one, which is of home."""
+    """A key without an installation may belong to any, except where the home has no name, and not by one key alone."""
     profile = stated(*installations)
     keys = profile.credentials.values()
     assert [key.name for key in keys if is_of_home(profile, key)] == of_home.split()
@@ -54,7 +55,8 @@ def test_a_key_is_of_home_or_foreign_where_it_is_stated(
     [
         (("", ""), ""),
         (("A", "A", "B"), "02 12"),
-        (("", "B", ""), ""),
+        (("", "B", ""), "01 12"),
+        (("", "A", "A"), ""),
         (("A", "", "B"), "02"),
         (("", "A", "B"), "12"),
     ],
@@ -95,6 +97,7 @@ def test_an_exclusion_without_any_fact_is_about_a_second_installation_too(
     [
         (("A", "", "A"), "credentials.k1.installation"),
         (("", "A", "B"), "credentials.k0.installation"),
+        (("", "A", "A"), "credentials.k0.installation"),
         (("A", "B", "A"), ""),
         (("", ""), ""),
     ],
