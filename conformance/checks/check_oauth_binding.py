@@ -15,7 +15,6 @@ from conformance.checks.support.oauth_exchange import (
     arrange_for_other_client,
     claims_of,
     exchange_with,
-    is_for_redirect_uri,
     new_key,
     oauth_of,
     other_algorithms,
@@ -55,34 +54,26 @@ _SWAPS: Mapping[str, Mapping[str, str]] = {
 
 @check("OA-5", cases=_SWAPS)
 async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: Mapping[str, str]) -> None:
-    """A code is refused from another client, and with another redirect URI (RFC 6749 section 4.1.3).
-
-    A warning where another redirect URI alone is accepted, and the source of codes does not take one.
-    """
+    """A code is refused from another client, and with another redirect URI (RFC 6749 section 4.1.3)."""
     request = bad = await case.arrange()
     for member, fact in swap.items():
         other = getattr(oauth_of(case), fact)
         case.need(other, f"oauth.{fact}", "another registered value is needed")
         bad = with_member(case, bad, member, partial(_replace, other))
     case.require_case(bad.body != request.body, "it is the value of the client's own")
-    level = None if "client_id_member" in swap else _level_of_redirect_uri(case)
-    await _expect_refusal(case, bad, " and ".join(swap.values()), level=level)
-
-
-def _level_of_redirect_uri(case: Case) -> Level | None:
-    return None if is_for_redirect_uri(case.profile) else Level.RECOMMENDED
+    await _expect_refusal(case, bad, " and ".join(swap.values()))
 
 
 @check("OA-5", cases=ALMOST)
 async def a_redirect_uri_is_compared_as_a_whole(case: Case, change: Callable[[str], str]) -> None:
     """A code is refused with almost the client's own redirect URI: longer, shorter, or with its path in the other case.
 
-    The two values must be identical (RFC 6749 section 4.1.3). A warning where the source of codes does not take one.
+    The two values must be identical (RFC 6749 section 4.1.3).
     """
     request = await case.arrange()
     bad = with_member(case, request, "redirect_uri_member", change)
     case.require_case(bad.body != request.body, "the redirect URI has no path")
-    await _expect_refusal(case, bad, "almost the redirect URI", level=_level_of_redirect_uri(case))
+    await _expect_refusal(case, bad, "almost the redirect URI")
 
 
 _NO_VALUES: Mapping[str, Callable[[str], str | None]] = {"empty": lambda _uri: "", "null": lambda _uri: None}

@@ -10,7 +10,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.endpoint_bodies import opposite_switches
 from conformance.checks.support.installation_names import INSTALLATION_MEMBERS, name_of_installation
 from conformance.checks.support.new_endpoints import poll_copies, update_of, updated_endpoint
-from conformance.checks.support.other_installations import expect_out_of_reach, need_owners, other_key, send_unlocked
+from conformance.checks.support.other_installations import expect_out_of_reach, other_key, send_unlocked
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive, unknown_id_like
@@ -129,7 +129,6 @@ async def a_key_of_another_installation_reaches_nothing_here(case: Case, credent
 
     Where the profile has another valid body, that one is sent: the usual one is, with other keys and objects.
     """
-    need_owners(case)
     absent = has_category(case.profile, case.operation, OTHER_INSTALLATION)
     case.need_credential(credential, "an active key of a second installation is needed", absent)
     await expect_out_of_reach(case, {}, "a key of another installation", credential, case.facts.bodies[:1])

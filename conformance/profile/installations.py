@@ -70,7 +70,7 @@ def _is_known(profile: Profile, credential: Credential) -> bool:
     if credential.installation:
         return True
     keys = profile.credentials.values()
-    named = [key for key in keys if key.installation]
-    if home_of(profile) or len({key.installation for key in named}) > 1:
+    names = [key.installation for key in keys if key.installation]
+    if home_of(profile) or len(set(names)) > 1:
         return False
-    return len(named) < 2 or len(keys) - len(named) > 1
+    return len(names) < 2 or len(keys) - len(names) > 1

@@ -45,14 +45,6 @@ def source_of_codes(profile: Profile) -> str:
     return str(next(iter(profile.fixtures.get("oauth", {}).values()), ""))
 
 
-def is_for_redirect_uri(profile: Profile) -> bool:
-    """Whether codes are known to be issued for the redirect URI of [oauth], by what their source takes.
-
-    An authorization request may have none, and that of the exchange is not compared then (RFC 6749 section 4.1.3).
-    """
-    return "{oauth.redirect_uri}" in source_of_codes(profile)
-
-
 def takes_code_age(profile: Profile) -> bool:
     """Whether the source of codes makes them as old as it is asked to."""
     return f"{{{CODE_AGE}}}" in source_of_codes(profile)

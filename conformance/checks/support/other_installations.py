@@ -22,11 +22,10 @@ from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.messages import join_values
 from conformance.core.model import REFUSAL_STATUSES
-from conformance.profile.exclusions import exclusion_of
 from conformance.profile.installations import is_foreign
 from conformance.profile.model import Credential
 from conformance.profile.render import placeholders
-from conformance.profile.resources import FOREIGN, foreign_states
+from conformance.profile.resources import foreign_states
 
 _CONFLICT: Final = 409
 _PAUSES_S: Final = (0.3, 0.6)
@@ -134,7 +133,6 @@ def other_key(case: Case, *operations: str) -> str:
 
     A profile that excludes a second installation excludes its keys, whatever their scopes would be.
     """
-    need_owners(case)
     scopes = {case.contract.operations[name].scope for name in operations or (case.operation.id,)} - {""}
 
     def is_usable(candidate: Credential) -> bool:
@@ -157,14 +155,6 @@ async def send_unlocked(case: Case, bad: Request, purpose: str, request: Request
         return answer
     await asyncio.sleep(SETTLE_S)
     return await case.send_with_retry(bad.with_fresh_key(), f"{purpose}, later", request)
-
-
-def need_owners(case: Case) -> None:
-    """Inapplicable where objects of the path's kind of another installation are excluded: all may share them."""
-    for kind in sorted({name.partition(".")[0] for name in placeholders(dict(case.facts.path))}):
-        key = f"fixtures.{kind}.{FOREIGN}"
-        if exclusion_of(case.profile, key) and not foreign_states(case.profile.fixtures.get(kind, {})):
-            raise MissingFact(key, "objects that belong to one installation are needed")
 
 
 def foreign_of(case: Case, operation: Operation) -> Mapping[str, str]:

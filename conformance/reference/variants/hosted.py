@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from conformance.reference.authentication import CHALLENGE
 from conformance.reference.call import Answer, Call, JsonObject, JsonValue, Refusal
-from conformance.reference.hosted import ticket_digest
 from conformance.reference.policy import (
     Policy,
     before_work,
@@ -20,7 +19,6 @@ from conformance.reference.policy import (
     with_states,
 )
 from conformance.reference.registry import variant
-from conformance.reference.tables import objects
 
 
 @variant(
@@ -116,18 +114,3 @@ def tickets_of_one_form(policy: Policy) -> Policy:
             raise Refusal("invalid", "The ticket is malformed.")
 
     return before_work(with_reading(policy, parse=parse_token), look, _CONSUME, _CANCEL)
-
-
-@variant(
-    "V651",
-    requirement="HO-6",
-    title="tickets are sealed texts: any other text is malformed, and a ticket of another session is not found",
-)
-def sealed_tickets(policy: Policy) -> Policy:
-    def look(call: Call, db: Connection) -> None:
-        digest = ticket_digest(call.body["ticket"])
-        query = select(objects.c.id).where(objects.c.kind == "session", objects.c.data.contains(digest))
-        if db.execute(query).first() is None:
-            raise Refusal("invalid", "The ticket is malformed.")
-
-    return before_work(policy, look, _CONSUME, _CANCEL)

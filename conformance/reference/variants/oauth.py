@@ -142,18 +142,3 @@ def client_with_a_password(policy: Policy) -> Policy:
             raise Refusal("bad_request", "The clientId is not that of the authenticated client.")
 
     return with_oauth(evolve(policy, statuses={**policy.statuses, "unknown_client": 401}), check_client=check_client)
-
-
-@variant(
-    "V655",
-    requirement="OA-5",
-    title="authorization requests have no redirect URI, so that none is compared (RFC 6749 section 4.1.3)",
-    profile={
-        "oauth": {"other_redirect_uri": None},
-        "fixtures": {"oauth": {"code": {"http": {"json": {"redirect_uri": "https://client.example/callback"}}}}},
-    },
-)
-def no_redirect_uri_in_the_request(policy: Policy) -> Policy:
-    """It is the one that is registered for the client."""
-    grant = {name: compare for name, compare in policy.oauth.grant.items() if name != "redirect_uri"}
-    return with_oauth(policy, grant=grant)

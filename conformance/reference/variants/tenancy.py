@@ -141,24 +141,6 @@ def lines_of_the_order(policy: Policy) -> Policy:
     return before_work(policy, look, "requestStorefrontOrderAfterSales")
 
 
-@variant(
-    "V673",
-    requirement="TEN-1",
-    title="carts and orders are those of a store, which all its installations share",
-    profile={
-        "fixtures": {
-            "cart": {"foreign": {"none": "all carts are shared"}, "foreign_open": None, "foreign_revoked": None},
-            "order": {"foreign": {"none": "all orders are shared"}},
-        },
-    },
-)
-def shared_carts_and_orders(policy: Policy) -> Policy:
-    def sees(call: Call, installation: str) -> bool:
-        return not call.operation.endswith("Webhook") or policy.sees(call, installation)
-
-    return evolve(policy, sees=sees)
-
-
 _IN_USE_S: Final = 0.3
 
 
