@@ -272,8 +272,8 @@ async def patch_changes_what_it_names(case: Case) -> None:
         if stale_places:
             case.warn(f"the answer to a PATCH shows the old {stale_places[0]}", created, answer, expected="the new one")
         warn_of_lost_values(case, created, answer, step)
-        # a value, such as a URL, may be verified first; a switch is switched at once
-        changed_values |= {at: value for at, value in old.items() if at not in stale_places or isinstance(value, bool)}
+        # a text, such as a URL, may be verified first; lists and switches are changed at once
+        changed_values |= {at: old[at] for at in old if at not in stale_places or not isinstance(old[at], str)}
         members.note(answer)
         expect_kept(case, created, answer, places_of(case, kept_names))
         first = first or answer
