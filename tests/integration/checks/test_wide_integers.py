@@ -31,17 +31,18 @@ def _facts(**part: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("part", "cases"),
     [
-        ({}, {"ref": ("/ref", 2**24)}),
-        ({"maximum": 2**53}, {"ref": ("/ref", 2**24)}),
+        ({}, {"ref": ("/ref", 2**24, False)}),
+        ({"maximum": 2**53}, {"ref": ("/ref", 2**24, True)}),
         ({"maximum": 2**24}, {}),
-        ({"type": "number"}, {"ref": ("/ref", 2**24)}),
-        ({"type": "number", "multipleOf": 0.01}, {"ref": ("/ref", 2**24)}),
-        (WIDE, {"ref-wide": ("/ref", 2**53)}),
-        ({"maximum": 2**63 - 1}, {"ref-wide": ("/ref", 2**53)}),
+        ({"type": "number"}, {"ref": ("/ref", 2**24, False)}),
+        ({"type": "number", "multipleOf": 0.01}, {"ref": ("/ref", 2**24, False)}),
+        (WIDE, {"ref-wide": ("/ref", 2**53, True)}),
+        ({"maximum": 2**63 - 1}, {"ref-wide": ("/ref", 2**53, True)}),
     ],
     ids=["no bound", "53 bits", "24 bits", "a number", "an amount", "a format", "a bound"],
 )
 def test_the_schema_must_promise_more_than_53_bits(part: Any, cases: Any) -> None:
+    """The place, the first number, and whether the schema states how large it may be."""
     assert _exact_integers(profile("http://t", **_facts(**part)), QUOTE) == cases
 
 
@@ -67,7 +68,7 @@ def test_a_float_does_not_tell_them_apart(judged: Any, answer: Any, exact: int, 
         return bytes(answer(200, {"data": {}}))
 
     def check(case: Any) -> Any:
-        return the_integer_after_an_exact_one_is_another_payload(case, ("/ref", exact))
+        return the_integer_after_an_exact_one_is_another_payload(case, ("/ref", exact, True))
 
     result, _ = judged(script, check, QUOTE, **_facts(**WIDE))
     assert result.outcome is outcome, result
