@@ -11,9 +11,8 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.key_forms import stated_idempotency, swap_case
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, is_replayed, other_body, send_until_settled
-from conformance.checks.support.transitions import SETTLE_S
+from conformance.checks.support.transitions import send_settled
 from conformance.client.request import Request, is_well_formed
-from conformance.client.response import Answer
 from conformance.profile.behavior import Idempotency
 
 _PAIRS: Final = 3
@@ -87,7 +86,7 @@ async def a_call_is_not_repeated_under_a_similar_key(
     first, repeat = await case.repeat_changed(change, "the same call under a similar key")
     if not are_alike(case, first, repeat):
         return
-    fresh = await _send_settled(case, first.request)
+    fresh = await send_settled(case, first.request, "the same call under another key")
     if not (is_replayed(case, first, fresh) or (fresh.ok and await _are_alike_at_once(case, first.request))):
         message = "a call under a similar key was answered as a repeat of the first one"
         raise case.violation(message, first, fresh, repeat, expected=f"as under another key, {fresh.summary}")
@@ -98,15 +97,6 @@ async def a_call_is_not_repeated_under_a_similar_key(
     if conflict.status == 409 and (await case.send(other.with_fresh_key(), "another payload, another key")).ok:
         message = "another payload under a similar key was answered 409"
         raise case.violation(message, first, conflict, expected="200")
-
-
-async def _send_settled(case: Case, request: Request) -> Answer:
-    """The answer under another key; under one more key later where the resource may be in use for a moment."""
-    fresh = await case.send(request.with_fresh_key(), "the same call under another key")
-    if fresh.status == 409:
-        await asyncio.sleep(SETTLE_S)
-        fresh = await case.send(request.with_fresh_key(), "the same call under another key, some time later")
-    return fresh
 
 
 async def _are_alike_at_once(case: Case, request: Request) -> bool:

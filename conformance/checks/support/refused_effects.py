@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
@@ -12,7 +11,7 @@ from conformance.checks.support.effects import Oracle
 from conformance.checks.support.invalid_bodies import Change
 from conformance.checks.support.replays import have_equal_values
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.transitions import SETTLE_S
+from conformance.checks.support.transitions import send_settled
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core.messages import plural
@@ -63,25 +62,16 @@ async def expect_not_carried_out(case: Case, defect: Defect, purpose: str, *, le
     if case.operation.auth == "oauth":
         return
     good = await case.control(await case.arrange(), "the good call alone")
-    known = await _send_settled(case, good.request, "the good call after a good one")
+    known = await send_settled(case, good.request, "the good call after a good one")
     for _ in range(_PROOFS):
         request = await case.arrange()
         refused = await case.send(await defect(request), purpose)
-        later = await _send_settled(case, request, "the good call afterwards")
+        later = await send_settled(case, request, "the good call afterwards")
         if not (refused.is_refused and later.is_refused and _are_equal_refusals(case, known, later)):
             return
     await case.control(await case.arrange(), "the good call alone, once more")  # fixtures may have come to an end
     message = f"{purpose} was answered {refused.summary} and yet carried out: the good call is refused afterwards"
     raise case.violation(message, good, known, refused, later, expected="200", level=level)
-
-
-async def _send_settled(case: Case, request: Request, purpose: str) -> Answer:
-    """The answer to a call under a fresh key; to another one later where the resource may be in use for a moment."""
-    answer = await case.send(request.with_fresh_key(), purpose)
-    if answer.status != 409:
-        return answer
-    await asyncio.sleep(SETTLE_S)
-    return await case.send(request.with_fresh_key(), f"{purpose}, some time later")
 
 
 def _are_equal_refusals(case: Case, first: Answer, second: Answer) -> bool:

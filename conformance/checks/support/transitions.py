@@ -141,6 +141,15 @@ def is_allowed_in_each_state(profile: Profile, operation: Operation) -> bool:
     return bool(stated) and all(states.expected_outcome(place, operation.id) == ALLOWED for place in stated)
 
 
+async def send_settled(case: Case, request: Request, purpose: str) -> Answer:
+    """The answer to a call under a fresh key; to another one later where the resource may be in use for a moment."""
+    answer = await case.send(request.with_fresh_key(), purpose)
+    if answer.status != 409:
+        return answer
+    await asyncio.sleep(SETTLE_S)
+    return await case.send(request.with_fresh_key(), f"{purpose}, some time later")
+
+
 def stated_lag_s(profile: Profile, names: Iterable[str]) -> float:
     """Seconds after which the effects of these operations show, by the profile; 0 where it states none."""
     return max((sign.within_s or 0.0 for name in names for sign in profile.effects.get(name, ())), default=0.0)
