@@ -48,7 +48,7 @@ SHORT_WINDOW = "F599"
 def _few_finders(fault: Fault) -> Collection[str]:
     """The checks that found the fault when the order was fitted, where they are so few that no other would do."""
     found = EVIDENCE.faults.get(fault.id)
-    return found.checks.keys() if found is not None and not found.controls and len(found.checks) <= 2 else ()
+    return found.checks.keys() if found is not None and not found.controls and len(found.checks) <= 4 else ()
 
 
 def _shown(fault: Fault, instance: Instance) -> bool:

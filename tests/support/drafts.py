@@ -43,7 +43,7 @@ _STATED_IN_OAUTH = (
 )
 OPEN = {"V225": "IDN-1"}
 """Variants with an exclusion that only a person can state, and the requirement that a draft leaves open."""
-KEYLESS = ("V319", "V545")
+KEYLESS = ("V319", "V545", "V578")
 """Variants without idempotency keys, which only a person can exclude."""
 CONFORMANT = [name for name in ("", *variants()) if name not in (*OPEN, *KEYLESS)]
 """The plain reference, and all other variants."""
