@@ -41,11 +41,13 @@ _STATED_IN_OAUTH = (
     "token_url",
     "code_lifetime_s",
 )
+SECRET = ("V654",)
+"""Variants whose calls have a credential that only a profile may hold: a draft masks it."""
 OPEN = {"V225": "IDN-1"}
 """Variants with an exclusion that only a person can state, and the requirement that a draft leaves open."""
 KEYLESS = ("V319", "V545", "V578")
 """Variants without idempotency keys, which only a person can exclude."""
-CONFORMANT = [name for name in ("", *variants()) if name not in (*OPEN, *KEYLESS)]
+CONFORMANT = [name for name in ("", *variants()) if name not in (*OPEN, *KEYLESS, *SECRET)]
 """The plain reference, and all other variants."""
 SCHEMAS = bundled_profiles() / "reference.schemas.yaml"
 
@@ -68,9 +70,8 @@ def written(path: Path, document: Mapping[str, Any], patch: Mapping[str, Any]) -
 def drafted(service: EmbeddedReference, place: Path, target: str = "", *, schemas: bool = True) -> DraftResult:
     """The draft for one target of the reference. Its keys must be in the environment."""
     stated = fragment(place / f"{target or 'plain'}.fixtures.toml", target)
-    own = bool(target) and "names" in variants()[target].profile.get(
-        "schemas", {}
-    )  # it has other schemas than the file
+    patch = variants()[target].profile if target else {}
+    own = "names" in (patch.get("schemas") or {})  # it has other schemas than the file
     return probed(service, place, target, stated, openapi=str(SCHEMAS) if schemas and not own else "")
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from conformance.client.reachability import reach
 from conformance.client.redaction.learn import secrets_of
+from conformance.client.redaction.secrets import Secrets
 from conformance.contract import Contract, load_contract
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.paths import absolute_path
@@ -222,7 +223,9 @@ def _render_draft(
     else:
         draft.facts.pop("schemas", None)
     _add_user_todos(draft, contract)
-    draft.redact(probe.secrets, secrets_of(probe.profile, contract, probe.keys))
+    credentials = secrets_of(probe.profile, contract, probe.keys)
+    _add_masked_headers(draft, credentials)
+    draft.redact(probe.secrets, credentials)
     text = draft.to_toml(map(probe.secrets.clean, _header(options, requests)))
     parsed = tomllib.loads(text)
     if _has_schemas(document):
@@ -262,6 +265,15 @@ def _add_user_todos(draft: Draft, contract: Contract) -> None:
         draft.todo("credentials", "--key NAME=env:...", "one key for each single scope; they enable SCO-1 and more")
     if len({credential.get("installation", "") for credential in credentials.values()}) < 2:
         draft.todo("credentials", "--key other=env:...", "a key of another installation; it enables TEN-1")
+
+
+def _add_masked_headers(draft: Draft, credentials: Secrets) -> None:
+    """A TODO for each stated header with a credential in it: the draft has a placeholder there."""
+    for operation, facts in (draft.user_facts.get("operations") or {}).items():
+        for name, value in (facts.get("headers") or {}).items():
+            if credentials.clean(value) != value:
+                reason = "write your value again, a draft contains no credential"
+                draft.todo(f"operations.{operation}", f'headers = {{{name} = "..."}}', reason)
 
 
 def _describe_requirements(contract: Contract, facts: tuple[str, ...]) -> str:

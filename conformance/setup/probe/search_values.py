@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
-from uuid import uuid4
 
+from conformance.checks.support.search_filters import unknown_value
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.context import Probe
@@ -44,14 +44,14 @@ async def _send(probe: Probe, query: Mapping[str, str], **values: object) -> Ans
 
 
 async def _probe_unknown(probe: Probe, query: Mapping[str, str], usual: list[Any]) -> None:
-    unknown = f"no-such-{uuid4().hex[:12]}"
     for fact, name in (
         ("unknown_category", "category"),
         ("unknown_merchant", "merchant"),
-        ("unknown_parameter", unknown),
+        ("unknown_parameter", unknown_value("")),
     ):
         if name in query:
             continue
+        unknown = unknown_value(probe.draft.get("search", name) or "")
         answer = await _send(probe, query, **{name: unknown})
         items = items_of(answer)
         treatment = _REFUSALS.get(answer.status or 0, "")

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.core.outcomes import Verdict
 from conformance.runner.embedded_reference import EmbeddedReference
-from tests.support.drafts import CONFORMANT, KEYLESS, OPEN, bad, drafted, verdict
+from tests.support.drafts import CONFORMANT, KEYLESS, OPEN, SECRET, bad, drafted, verdict
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=20)]
 
@@ -44,6 +44,16 @@ def test_a_draft_takes_no_member_for_a_key_where_there_is_none(
     run = verdict(drafted(served, tmp_path, target), tmp_path)
     assert run.verdict is Verdict.INCOMPLETE, bad(run)
     assert "idempotency" in {fact.key for fact in run.missing}
+
+
+@pytest.mark.parametrize("target", SECRET)
+def test_a_draft_asks_for_a_header_whose_value_it_masks(target: str, served: EmbeddedReference, tmp_path: Path) -> None:
+    """A draft contains no credential, and the run with it is open where one is missing."""
+    draft = drafted(served, tmp_path, target)
+    text = draft.profile.read_text(encoding="utf-8")
+    assert "Basic " not in text
+    assert '# headers = {Authorization = "..."} # TODO' in text
+    assert verdict(draft, tmp_path).verdict is Verdict.INCOMPLETE
 
 
 @pytest.mark.parametrize("target", ["", "D11", "D12", "D17", "D19", "D20"], ids=lambda target: target or "reference")
