@@ -43,11 +43,13 @@ _STATED_IN_OAUTH = (
 )
 SECRET = ("V654",)
 """Variants whose calls have a credential that only a profile may hold: a draft masks it."""
-OPEN = {"V225": "IDN-1"}
+DOCUMENTED = ("V544",)
+"""Variants whose document refuses what the RFC allows, which no answer shows."""
+OPEN = {"V225": "IDN-1", "V549": "OA-8", "V571": "OA-8"}
 """Variants with an exclusion that only a person can state, and the requirement that a draft leaves open."""
 KEYLESS = ("V319", "V545", "V578")
 """Variants without idempotency keys, which only a person can exclude."""
-CONFORMANT = [name for name in ("", *variants()) if name not in (*OPEN, *KEYLESS, *SECRET)]
+CONFORMANT = [name for name in ("", *variants()) if name not in (*OPEN, *KEYLESS, *SECRET, *DOCUMENTED)]
 """The plain reference, and all other variants."""
 SCHEMAS = bundled_profiles() / "reference.schemas.yaml"
 
@@ -63,6 +65,8 @@ def written(path: Path, document: Mapping[str, Any], patch: Mapping[str, Any]) -
     patched = merge_patch(document, patch)
     stated = {name: patched[name] for name in STATED if name in patched}
     stated["oauth"] = {name: value for name, value in stated["oauth"].items() if name in _STATED_IN_OAUTH}
+    if "retention_s" in (keys := patched.get("idempotency", {})):  # a time that no probe waits for
+        stated["idempotency"] = {name: keys[name] for name in ("carrier", "name", "retention_s")}
     path.write_text("".join(f"{name} = {format_value(value)}\n" for name, value in stated.items()), encoding="utf-8")
     return path
 

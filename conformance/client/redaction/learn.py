@@ -63,7 +63,7 @@ class Guard:
                     continue  # a check generated it: it is not a key
                 core = self._authorization_form.secret_of(value)
                 whole = _PIECE.fullmatch(core)  # then the text around it is public
-                pieces = {piece for piece in _PIECE.findall(value) if not self._authorization_form.is_open(piece)}
+                pieces = {piece for piece in _pieces(value) if not self._authorization_form.is_open(piece)}
                 self._secrets.add_ephemeral_secrets(
                     "authorization", [core] if whole else {value, core, *pieces} if core else []
                 )
@@ -176,9 +176,14 @@ def secret_call_values(profile: Profile) -> Iterator[tuple[str, str]]:
 def _secret_header_values(headers: Mapping[str, str]) -> Iterator[str]:
     for name, value in headers.items():
         if is_secret_name(name) or name.lower() in ("cookie", "proxy-authorization"):
-            scheme, blank, credentials = value.partition(" ")  # RFC 9110 section 11.4
-            pieces = {value, *_PIECE.findall(credentials if blank and _SCHEME.fullmatch(scheme) else value)}
+            pieces = {value, *_pieces(value)}
             yield from (piece for piece in pieces if len(piece) >= 8 and "{" not in piece)
+
+
+def _pieces(value: str) -> list[str]:
+    """The parts of credentials that may be secret: not their scheme (RFC 9110 section 11.4)."""
+    scheme, blank, credentials = value.partition(" ")
+    return _PIECE.findall(credentials if blank and _SCHEME.fullmatch(scheme) else value)
 
 
 def _secret_url_values(url: str) -> Iterator[str]:

@@ -141,6 +141,7 @@ class Probe:
             raise FixtureError(f"{name} answered {answer.summary} instead of 200", where=name)
         if answer.truncated:
             raise FixtureError(f"the answer to {name} is too long to be read", where=name)
+        await asyncio.sleep(self.profile.visible_after_s(name))
         return answer.value
 
 

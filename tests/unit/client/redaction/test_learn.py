@@ -44,6 +44,14 @@ def test_a_key_with_one_letter_changed_is_as_good_as_the_key(text: str) -> None:
     assert secrets.clean(text) != text
 
 
+def test_a_scheme_of_another_form_is_no_secret() -> None:
+    """RFC 9110 section 11.4: credentials begin with their scheme. A probe sends some of another form than the usual."""
+    guard, secrets = guarded()
+    guard.note_request(IDENTITY.with_authorization(f"Commerce-Access {VALUE}"))
+    assert secrets.clean("Commerce-Access {key}") == "Commerce-Access {key}"
+    assert VALUE not in secrets.clean(VALUE)
+
+
 def test_what_a_check_made_up_is_no_secret() -> None:
     """Evidence shows it, so that a curl line can send it; a changed key stays a secret beside its placeholder."""
     guard, secrets = guarded()
