@@ -43,8 +43,6 @@ class Weights:
     """An unknown fault that all instances of a check find."""
     single_instance: float
     """An unknown fault that a single instance of a check finds. A check that judges nothing has neither."""
-    is_by_subject: bool = False
-    """Unknown faults are multiplied by how many known ones a check of the same subject has found."""
 
 
 @dataclass(eq=False)
@@ -111,7 +109,7 @@ class Search:
         self._group_instances(evidence)
         self._controls: dict[str, list[int]] = defaultdict(list)
         self._add_known_faults(evidence, weights)
-        self._add_unknown_faults(evidence, weights)
+        self._add_unknown_faults(weights)
 
     def _group_instances(self, evidence: Evidence) -> None:
         groups: dict[tuple[object, ...], _Group] = {}
@@ -161,15 +159,14 @@ class Search:
             for case in trace.cases:
                 self._of_instance[check, operation, case].hypotheses.append((same_instance, 1.0))
 
-    def _add_unknown_faults(self, evidence: Evidence, weights: Weights) -> None:
+    def _add_unknown_faults(self, weights: Weights) -> None:
         requirements = load_contract().requirements
         for check in {instance.check.id: instance.check for instance in self._instances}.values():
             if requirements[check.requirement].level is Level.OBSERVED:
                 continue
-            popularity = evidence.subjects.get(check.subject, 1.0) if weights.is_by_subject else 1.0
             pool = self._of_check[check.id]
-            pool.hypotheses.append((self._doubt(popularity * weights.all_instances), self._sizes[check.id]))
-            pool.hypotheses.append((self._doubt(popularity * weights.single_instance), 1.0))
+            pool.hypotheses.append((self._doubt(weights.all_instances), self._sizes[check.id]))
+            pool.hypotheses.append((self._doubt(weights.single_instance), 1.0))
 
     def _doubt(self, weight: float) -> int:
         self._doubts.append(weight)

@@ -38,8 +38,6 @@ class EvidenceFile(msgspec.Struct, frozen=True):
     """How soon the order shows the faults that it was fitted on, and others."""
     operations: Mapping[str, float]
     """How often an operation alone has a fault that could be on any, in relation to the mean, which is 1."""
-    subjects: Mapping[str, float]
-    """How many faults a check of this subject finds, in relation to the mean, which is 1."""
     faults: Mapping[str, FaultEvidence]
 
 
@@ -50,7 +48,6 @@ class Evidence:
     traces: Mapping[str, Mapping[str, Trace]]
     controls: Mapping[str, frozenset[str]]
     operations: Mapping[str, float]
-    subjects: Mapping[str, float]
 
     @classmethod
     def from_file(cls, content: EvidenceFile) -> Evidence:
@@ -62,7 +59,7 @@ class Evidence:
             for operation in found.controls:
                 controls[operation].add(fault)
         by_control = {operation: frozenset(faults) for operation, faults in controls.items()}
-        return cls(traces, by_control, content.operations, content.subjects)
+        return cls(traces, by_control, content.operations)
 
 
 @cache

@@ -31,8 +31,6 @@ FOLDS = 5
 CONTROL = "control:"
 _MANY_OPERATIONS = 5
 """Of a check: so many that the one where it shows a fault says something of the operation."""
-_EVEN_FAULTS = 10
-"""For each subject, as many faults as the mean would give it: what few faults say of a subject is little."""
 Findings = Mapping[str, frozenset[str]]
 """Fault -> the ids of the instances that show it, and `control:OPERATION` where a control does."""
 
@@ -66,7 +64,7 @@ def evidence(found: Findings, everything: Sequence[Instance]) -> EvidenceFile:
             controls=sorted(name.removeprefix(CONTROL) for name in names if name.startswith(CONTROL)),
             checks={check: _trace(shown[check], by_check[check]) for check in sorted(shown)},
         )
-    return EvidenceFile({}, _operations(found, everything), _subjects(found, everything), faults)
+    return EvidenceFile({}, _operations(found, everything), faults)
 
 
 def _operations(found: Findings, everything: Sequence[Instance]) -> dict[str, float]:
@@ -89,25 +87,6 @@ def _operations(found: Findings, everything: Sequence[Instance]) -> dict[str, fl
             share = 1 / len(single) / len(operations_of[check])
             expected.update(dict.fromkeys(operations_of[check], share))  # type: ignore[arg-type]
     return {name: round((counted[name] + 1) / (expected[name] + 1), 3) for name in sorted(expected)}
-
-
-def _subjects(found: Findings, everything: Sequence[Instance]) -> dict[str, float]:
-    """How many faults a check of this subject finds, in relation to the mean.
-
-    A fault that several checks find is divided among them.
-    """
-    check_of = {instance.id: instance.check.id for instance in everything}
-    subject_of = {instance.check.id: instance.check.subject for instance in everything}
-    sizes, counted = Counter(subject_of.values()), Counter[str]()
-    for names in found.values():
-        finders = {check_of[name] for name in names & check_of.keys()}
-        for finder in finders:
-            counted[subject_of[finder]] += 1 / len(finders)  # type: ignore[assignment]
-    mean = counted.total() / max(1, sizes.total())
-    return {
-        name: round((counted[name] + _EVEN_FAULTS) / (mean * size + _EVEN_FAULTS), 3)
-        for name, size in sorted(sizes.items())
-    }
 
 
 def _trace(shown: Sequence[Instance], everything: Sequence[Instance]) -> Trace:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from conformance.checks.support.costs import expected_cost
 from conformance.checks.support.registry import Instance
-from conformance.contract import load_contract
-from conformance.core.outcomes import Level
 from conformance.runner.best_first import Search, Weights, _Pool
 from conformance.runner.evidence import Evidence, Trace
 from tests.unit.runner.test_priority import everything
@@ -25,8 +20,8 @@ def instances_of(name: str) -> list[Instance]:
     return [one for one in everything() if one.check.name == name]
 
 
-def evidence(operations: Mapping[str, float], subjects: Mapping[str, float] | None = None, **traces: Any) -> Evidence:
-    return Evidence({instances_of(CHECK)[0].check.id: traces}, {}, operations, subjects or {})
+def evidence(operations: Mapping[str, float], **traces: Any) -> Evidence:
+    return Evidence({instances_of(CHECK)[0].check.id: traces}, {}, operations)
 
 
 def test_a_fault_that_was_not_found_is_likelier_in_what_is_left() -> None:
@@ -46,29 +41,6 @@ def test_an_operation_with_more_faults_comes_first() -> None:
     popular = max(operations)
     known = evidence({name: 3.0 if name == popular else 1.0 for name in operations})
     assert next(Search(instances, known, WEIGHTS).order()).operation.id == popular
-
-
-def test_unknown_faults_are_looked_for_where_checks_have_found_more() -> None:
-    """Of two checks with one operation and one cost, of different subjects; only where the weights are by subject."""
-    groups = itertools.groupby(sorted(everything(), key=_equals), _equals)
-    pairs = (list({one.check.subject: one for one in group}.values()) for _, group in groups)
-    pair = next(found for found in pairs if len(found) > 1)[:2]
-    for popular in pair:
-        known = evidence({}, {popular.check.subject: 2.0})
-        by_subject = replace(WEIGHTS, is_by_subject=True)
-        assert next(Search(pair, known, by_subject).order()) == popular
-    first = {next(Search(pair, evidence({}, {one.check.subject: 2.0}), WEIGHTS).order()).id for one in pair}
-    assert len(first) == 1
-
-
-def _equals(instance: Instance) -> tuple[str, float]:
-    """What has to be equal for only the subject to decide; exclusive checks and shared calls have other costs."""
-    odd = instance.check.exclusive or instance.check.shares or _is_observed(instance)
-    return f"{instance.operation.id} {instance.id if odd else ''}", expected_cost(instance)
-
-
-def _is_observed(instance: Instance) -> bool:
-    return load_contract().requirements[instance.check.requirement].level is Level.OBSERVED
 
 
 def test_a_known_fault_is_looked_for_on_its_operation_first() -> None:

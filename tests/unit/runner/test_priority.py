@@ -102,6 +102,25 @@ def test_quick_depth_calls_each_operation_of_which_the_profile_states_how() -> N
     assert {one.id for one in plain} <= selected
 
 
+@pytest.mark.parametrize(
+    ("requirement", "name", "operations"),
+    [
+        ("AUTH-1", "a_defective_credential_is_answered_401", 13),
+        ("SCO-1", "a_key_without_the_scope_is_answered_403", 11),
+        ("PUB-1", "a_public_operation_needs_no_credential", 4),
+        ("HO-1", "a_hosted_operation_needs_no_credential", 2),
+        ("IDEM-3", "a_call_without_a_key_is_answered_400", 10),
+        ("BODY-1", "a_required_body_must_be_sent", 10),
+    ],
+)
+def test_quick_depth_tries_each_guard_on_each_operation(requirement: str, name: str, operations: int) -> None:
+    """A guard that was forgotten for one operation is likely, and its proof is cheap."""
+    selected = ordering.select_quick(everything())
+    guards = [one for one in everything() if (one.check.requirement, one.check.name) == (requirement, name)]
+    assert len({one.operation.id for one in guards if one.id in selected}) == operations
+    assert {one.operation.id for one in guards} == {one.operation.id for one in guards if one.id in selected}
+
+
 def test_checks_of_limits_share_bursts_in_quick_depth() -> None:
     """What needs the limit of an operation is worth more once that limit was provoked, for another check."""
     selected = ordering.select_quick(everything())
@@ -151,19 +170,6 @@ def test_the_folds_judge_each_fault_once_with_an_order_that_does_not_know_it() -
     parts = list(fit_order.folds(names))
     assert sorted(name for _, judged in parts for name in judged) == sorted(names)
     assert all(not set(fitted) & set(judged) and set(fitted) | set(judged) == set(names) for fitted, judged in parts)
-
-
-def test_a_subject_whose_checks_find_more_has_a_greater_share() -> None:
-    """A fault that checks of two subjects find is divided among them; what nothing found has less than the mean."""
-    finders = {one.check.subject: one.id for one in everything()}
-    one, other, third = sorted(finders)[:3]
-    found = {f"F{number}": frozenset({finders[one]}) for number in range(40)}
-    found |= {f"X{number}": frozenset({finders[one], finders[other]}) for number in range(40)}
-    subjects = fit_order.evidence(found, everything()).subjects
-    assert subjects.keys() == finders.keys()
-    assert subjects[one] > subjects[other] > 1 > subjects[third]
-    empty = fit_order.evidence({}, everything()).subjects
-    assert set(empty.values()) == {1.0}
 
 
 def test_requests_are_counted_until_the_first_instance_that_shows_the_fault() -> None:
