@@ -117,8 +117,8 @@ def test_quick_depth_tries_each_guard_on_each_operation(requirement: str, name: 
     """A guard that was forgotten for one operation is likely, and its proof is cheap."""
     selected = ordering.select_quick(everything())
     guards = [one for one in everything() if (one.check.requirement, one.check.name) == (requirement, name)]
-    assert len({one.operation.id for one in guards if one.id in selected}) == operations
-    assert {one.operation.id for one in guards} == {one.operation.id for one in guards if one.id in selected}
+    assert len({one.operation.id for one in guards}) == operations
+    assert {one.operation.id for one in guards if one.id in selected} == {one.operation.id for one in guards}
 
 
 def test_checks_of_limits_share_bursts_in_quick_depth() -> None:
