@@ -12,6 +12,7 @@ from conformance.checks.support.authorization_forms import other_spellings, with
 from conformance.checks.support.bursts import LIMITED_STATUSES, Burst, measure
 from conformance.checks.support.case import Case
 from conformance.checks.support.separate_counts import BY_CALLER
+from conformance.checks.support.unusual_calls import with_headers
 from conformance.client.request import Request
 from conformance.profile.behavior import RateLimit
 
@@ -51,12 +52,17 @@ def _request_count(facts: RateLimit) -> int:
 
 
 def _from_client(request: Request, number: int) -> Request:
-    """As from another address, and from another program in another language."""
-    request = request.with_header("User-Agent", _USER_AGENT.format(number=100 + number))
-    request = request.with_header("Accept-Language", f"en;q=0.{number:02}")
-    for name in _ADDRESS_HEADERS:
-        request = request.with_header(name, f"198.51.100.{number}")
-    return request.with_header("Forwarded", f"for=198.51.100.{number}")
+    """As from another address, and from another program that prefers another language, media type and coding."""
+    quality = f"q=0.{number:02}"
+    headers = {
+        "User-Agent": _USER_AGENT.format(number=100 + number),
+        "Accept": f"application/json, text/html;{quality}",
+        "Accept-Encoding": f"gzip, deflate;{quality}",
+        "Accept-Language": f"en;{quality}",
+        **dict.fromkeys(_ADDRESS_HEADERS, f"198.51.100.{number}"),
+        "Forwarded": f"for=198.51.100.{number}",
+    }
+    return with_headers(request, headers)
 
 
 async def observe_evasion(case: Case, burst: Burst, forms: Mapping[str, Sequence[Request]]) -> dict[str, Burst]:

@@ -48,3 +48,27 @@ def limit_by_agent(policy: Policy) -> Policy:
     return with_limits(
         policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.first_header(b'user-agent')}"
     )
+
+
+@fault(
+    "X231",
+    requirement="RATE-6",
+    title="each Accept has a limit of its own",
+    source="a limiter in front of a cache, whose bucket is the key of the cache: the URL with what Vary names",
+)
+def limit_by_media_type(policy: Policy) -> Policy:
+    return with_limits(
+        policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.first_header(b'accept')}"
+    )
+
+
+@fault(
+    "X232",
+    requirement="RATE-6",
+    title="each Accept-Encoding has a limit of its own",
+    source="a limiter behind a cache that keeps one answer for each coding",
+)
+def limit_by_coding(policy: Policy) -> Policy:
+    return with_limits(
+        policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.first_header(b'accept-encoding')}"
+    )

@@ -321,3 +321,49 @@ def installation_by_member(policy: Policy) -> Policy:
         return evolve(call, caller=evolve(call.caller, installation=name.removeprefix("inst_")))
 
     return before_work(policy, look, "createInstallationWebhook")
+
+
+_ON_OBJECTS = (
+    "updateInstallationWebhook",
+    "requestStorefrontOrderAfterSales",
+    "getStorefrontOrderAfterSalesEligibility",
+    "quotePublicCartCheckout",
+    "quotePublicCart",
+    "checkoutPublicCart",
+    "removePublicCartPromotion",
+    "revokePublicCart",
+)
+
+
+@fault(
+    "X233",
+    requirement="TEN-1",
+    title="a header X-Installation-Id chooses the installation, except where something is listed",
+    operations=_ON_OBJECTS,
+    source="a header that a gateway sets from the key for the services behind it, and takes from any client",
+)
+def installation_by_header(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> Call:
+        name = call.request.first_header(b"x-installation-id")
+        if not name or call.caller is None:
+            return call
+        return evolve(call, caller=evolve(call.caller, installation=name.removeprefix("inst_")))
+
+    return before_work(policy, look, *_ON_OBJECTS)
+
+
+@fault(
+    "X234",
+    requirement="TEN-1",
+    title="a member installationId of a PATCH chooses the installation whose endpoint is updated",
+    operations=("updateInstallationWebhook",),
+    source="mass assignment: a body that is merged with the context of the call before the look-up (OWASP API3:2023)",
+)
+def updated_installation_by_member(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> Call:
+        name = call.body.get("installationId")
+        if not isinstance(name, str) or call.caller is None:
+            return call
+        return evolve(call, caller=evolve(call.caller, installation=name.removeprefix("inst_")))
+
+    return before_work(policy, look, "updateInstallationWebhook")
