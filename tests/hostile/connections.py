@@ -107,7 +107,7 @@ async def status_999(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.but(status=999).raw)
 
 
-@answer("status 101", always=NEVER, sometimes=OPEN)
+@answer("status 101", always={NONCONFORMANT}, sometimes=OPEN)
 async def switching(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     upgrade = Answered(101, (("Upgrade", "websocket"), ("Connection", "Upgrade")), b"", "Switching Protocols")
     await talk.write(upgrade.head() + b"\x81\x05hello")
