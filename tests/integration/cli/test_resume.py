@@ -209,7 +209,7 @@ def test_no_part_uses_a_value_of_a_list_that_another_had(desk: Desk) -> None:
         entries = ", ".join("{ " + ", ".join(f'{k} = "{v}"' for k, v in cart.items()) + " }" for cart in carts)
         return re.sub(r"(\[fixtures\.cart\.open\]\n)http = .*\nitems = .*\n", rf"\1values = [{entries}]\n", text)
 
-    selection = "quotePublicCart and not quotePublicCartCheckout and (check_authentication or check_bodies)"
+    selection = "quotePublicCart and not Checkout and (check_bodies or check_idempotency or check_generated)"
     cut_short(desk, *inside(desk, listed), selection=selection, results=10)
     done = desk.conformance("run", "--resume", "out")
     assert done.code == 3, done.text
