@@ -17,13 +17,13 @@ async def slow_body(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.trickle(b" " * 4000)
 
 
-@answer("endless body", whole=True, always=BROKEN, sometimes=BROKEN)
+@answer("endless body", whole=True, always=BROKEN, sometimes=OPEN)
 async def endless(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.head("Connection: close"))
     await talk.flood(b" " * 65536)
 
 
-@answer("2 GiB body", whole=True, always=BROKEN, sometimes=BROKEN)
+@answer("2 GiB body", whole=True, always=BROKEN, sometimes=OPEN)
 async def two_gib(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.head(f"Content-Length: {2048 * MIB}") + b'{"data":"')
     await talk.flood(b"x" * 65536, 2048 * MIB - 9)
