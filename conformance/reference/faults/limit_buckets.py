@@ -6,6 +6,11 @@ from conformance.reference.policy import Policy, with_limits
 from conformance.reference.registry import fault
 
 
+def _by_header(policy: Policy, name: bytes) -> Policy:
+    """Each value of the header has a limit of its own."""
+    return with_limits(policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.first_header(name)}")
+
+
 @fault(
     "F658",
     requirement="RATE-6",
@@ -13,9 +18,7 @@ from conformance.reference.registry import fault
     source="a limiter by key and client address, which trusts the header of any client",
 )
 def limit_by_forwarded(policy: Policy) -> Policy:
-    return with_limits(
-        policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.first_header(b'x-forwarded-for')}"
-    )
+    return _by_header(policy, b"x-forwarded-for")
 
 
 @fault(
@@ -45,9 +48,7 @@ def limit_by_query(policy: Policy) -> Policy:
     source="a limiter by a fingerprint of the client",
 )
 def limit_by_agent(policy: Policy) -> Policy:
-    return with_limits(
-        policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.first_header(b'user-agent')}"
-    )
+    return _by_header(policy, b"user-agent")
 
 
 @fault(
@@ -57,9 +58,7 @@ def limit_by_agent(policy: Policy) -> Policy:
     source="a limiter in front of a cache, whose bucket is the key of the cache: the URL with what Vary names",
 )
 def limit_by_media_type(policy: Policy) -> Policy:
-    return with_limits(
-        policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.first_header(b'accept')}"
-    )
+    return _by_header(policy, b"accept")
 
 
 @fault(
@@ -69,6 +68,4 @@ def limit_by_media_type(policy: Policy) -> Policy:
     source="a limiter behind a cache that keeps one answer for each coding",
 )
 def limit_by_coding(policy: Policy) -> Policy:
-    return with_limits(
-        policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.first_header(b'accept-encoding')}"
-    )
+    return _by_header(policy, b"accept-encoding")

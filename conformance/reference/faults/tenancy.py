@@ -306,6 +306,13 @@ def deliveries_of_all_for_later_ones(policy: Policy) -> Policy:
     return with_handler(policy, "listInstallationWebhookDeliveries", wrap)
 
 
+def _take_installation_of_body(call: Call, _db: Connection) -> Call:
+    name = call.body.get("installationId")
+    if not isinstance(name, str) or call.caller is None:
+        return call
+    return evolve(call, caller=evolve(call.caller, installation=name.removeprefix("inst_")))
+
+
 @fault(
     "F888",
     requirement="TEN-1",
@@ -314,13 +321,7 @@ def deliveries_of_all_for_later_ones(policy: Policy) -> Policy:
     source="mass assignment: a body that is spread over a row after the owner was set (OWASP API3:2023)",
 )
 def installation_by_member(policy: Policy) -> Policy:
-    def look(call: Call, _db: Connection) -> Call:
-        name = call.body.get("installationId")
-        if not isinstance(name, str) or call.caller is None:
-            return call
-        return evolve(call, caller=evolve(call.caller, installation=name.removeprefix("inst_")))
-
-    return before_work(policy, look, "createInstallationWebhook")
+    return before_work(policy, _take_installation_of_body, "createInstallationWebhook")
 
 
 _ON_OBJECTS = (
@@ -360,10 +361,4 @@ def installation_by_header(policy: Policy) -> Policy:
     source="mass assignment: a body that is merged with the context of the call before the look-up (OWASP API3:2023)",
 )
 def updated_installation_by_member(policy: Policy) -> Policy:
-    def look(call: Call, _db: Connection) -> Call:
-        name = call.body.get("installationId")
-        if not isinstance(name, str) or call.caller is None:
-            return call
-        return evolve(call, caller=evolve(call.caller, installation=name.removeprefix("inst_")))
-
-    return before_work(policy, look, "updateInstallationWebhook")
+    return before_work(policy, _take_installation_of_body, "updateInstallationWebhook")
