@@ -84,7 +84,9 @@ async def a_request_that_names_an_installation_reaches_nothing_of_it(case: Case)
     case.require_case(name, "identity does not name the other installation")
     for name_it in (_in_all_places, _in_headers):
         change = partial(name_it, case, name)
-        answer = await expect_out_of_reach(case, path, "an object of the installation it names", change=change)
+        answer = await expect_out_of_reach(
+            case, path, "an object of the installation that the request names", change=change
+        )
         if answer.status != _BAD_REQUEST:
             return
 
