@@ -41,6 +41,7 @@ _LEAST_POWER, _MOST_ITEMS = 4, 1024
 _OF_OTHER_INTERFACES = {"limit": "1", "offset": "1", "size": "1", "per_page": "1", "fields": "id"}
 """Parameters that other interfaces know."""
 _MOST_PAGES = 20
+_LONGEST_SENT = 2**20
 
 
 @check("SRCH-8", cases={name: name for name in unusual_values(Search())})
@@ -193,6 +194,7 @@ async def a_search_text_ends_at_the_stated_length(case: Case, character: str) ->
     longest = case.profile.search.q_max
     case.need(longest, "search.q_max", "the longest q is needed")
     assert longest is not None
+    case.require_case(longest <= _LONGEST_SENT, f"{longest:,} characters are too many for a URL")
     request = await case.arrange()
     at_bound = request.with_query(q=character * longest)
     answer = await case.send_with_retry(at_bound, f"q of {longest} characters", request)

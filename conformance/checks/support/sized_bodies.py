@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
+
+_LARGEST_MIB: Final = 64
+"""Several bodies of this size are in memory at a time."""
+
+
+def expect_sendable(size: int) -> None:
+    """Inconclusive where a body of so many bytes is more than a run sends."""
+    if size > _LARGEST_MIB * 2**20 + 1:
+        raise Inconclusive(f"a run sends no body of {size:,} bytes, but {_LARGEST_MIB} MiB at most")
 
 
 def pad(request: Request, size: int) -> Request:
-    """The body, with white space before its end so that it has `size` bytes."""
+    """The body, with white space before its end so that it has `size` bytes. Inconclusive where these are too many."""
+    expect_sendable(size)
     text = json.dumps(request.document, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return request.with_raw_body(text[:-1] + b" " * (size - len(text)) + text[-1:])
 
@@ -18,8 +29,10 @@ def pad(request: Request, size: int) -> Request:
 def nest(request: Request, depth: int, innermost: bytes) -> Request:
     """The body with a further member, so that `depth` objects and arrays are within each other, by turns.
 
-    `innermost` is the content of the innermost array. Some services count a scalar as a level of its own.
+    `innermost` is the content of the innermost array. Some services count a scalar as a level of its own. Inconclusive
+    where these are too many levels.
     """
+    expect_sendable(4 * depth)
     marker = json.dumps(f"x{uuid4().hex}")
     distances = range(depth - 1)  # of each level from the innermost one
     opening = b"".join(b'{"a":' if distance % 2 else b"[" for distance in reversed(distances))
