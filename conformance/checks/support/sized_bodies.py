@@ -14,7 +14,7 @@ _LARGEST_MIB: Final = 64
 
 
 def expect_sendable(size: int) -> None:
-    """Inconclusive where a body of so many bytes is more than a run sends."""
+    """Inconclusive where a run does not send a body of this size, in bytes."""
     if size > _LARGEST_MIB * 2**20 + 1:
         raise Inconclusive(f"a run sends no body of {size:,} bytes, but {_LARGEST_MIB} MiB at most")
 
