@@ -95,7 +95,11 @@ async def _send_with_path(probe: Probe, operation: Operation, path: Mapping[str,
         probe.draft.note(f"operations.{operation.id}", f"not sent: {probe.clean(str(error))}")
         _retract(probe, operation)
         return None
-    return await probe.send(request, "control")
+    answer = await probe.send(request, "control")
+    if answer.status == 404 and path and not probe.has_late_objects:
+        probe.has_late_objects = True
+        return await _send_with_path(probe, operation, path)
+    return answer
 
 
 def _retract(probe: Probe, operation: Operation) -> None:
