@@ -36,6 +36,9 @@ NULLS: Final = "null wherever the schema names it"
 ZERO: Final = "0"
 """A text that is false in PHP, and as a number."""
 _FURTHER: Final = "furtherMember"
+_IN_CHARACTERS: Final = "minLength, which counts characters,"
+_WIDE_LETTER: Final = "\U00020bb7"
+"""Of several bytes, and of two UTF-16 units; JSON Schema counts it once (validation, section 6.3.2)."""
 _ODD_NAME: Final = "\u00e9 !" + "x" * 300
 """Of characters, and of a length, that a rule for names is likely to refuse."""
 _SECURE, _PLAIN = "https://", "http://"
@@ -77,8 +80,9 @@ def values_beyond_bounds(
             continue
         for part in root.subschemas(schema, pointer.tokens(where)):
             for bound, other in _violations(part, value):
-                if (where, bound) not in covered:
-                    covered.add((where, bound))
+                place = "" if bound == _IN_CHARACTERS else where  # one text of a body
+                if (place, bound) not in covered:
+                    covered.add((place, bound))
                     yield BoundViolation(where, bound, pointer.replace(body, where, other))
     yield from _mistyped_later_items(body, schema, keep, values)
 
@@ -292,6 +296,8 @@ def _of_text(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]:
             "minLength",
             short if short.isascii() else "x" * len(short),
         )  # implementations count code points, UTF-16 units or bytes
+        if shortest > 1 and not SYNTAX & part.keys():
+            yield _IN_CHARACTERS, _WIDE_LETTER * (shortest - 1)
     if "enum" in part and f"{value}x" not in part["enum"]:
         yield "enum", f"{value}x"
     if "enum" in part and has_exact_case(part["enum"], value):

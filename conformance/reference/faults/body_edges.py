@@ -75,6 +75,26 @@ def utf_16_units_counted(policy: Policy) -> Policy:
 
 
 @fault(
+    "X251",
+    requirement="BODY-4",
+    title="the shortest length of a text is counted in bytes",
+    source="strlen() of PHP, len() of Go; JSON Schema counts characters (validation, section 6.3.2)",
+)
+def shortest_length_in_bytes(policy: Policy) -> Policy:
+    def change(schema: Schema, value: JsonValue) -> JsonValue:
+        if not isinstance(value, str) or "pattern" in schema:
+            return value
+        missing = schema.get("minLength", 0) - len(value)
+        return (
+            f"{value}{'x' * missing}"
+            if 0 < missing <= len(value.encode("utf-8", "surrogatepass")) - len(value)
+            else value
+        )
+
+    return _validating(policy, change)
+
+
+@fault(
     "F794",
     requirement="BODY-4",
     title="an integer above 2^31-1 is refused",

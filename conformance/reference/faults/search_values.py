@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import unquote_plus
 
 from sqlalchemy import Connection
 
@@ -98,6 +99,20 @@ def q_in_bytes(policy: Policy) -> Policy:
         def search(call: Call, db: Connection) -> Answer:
             text = _parameter(call, "q") or ""
             if text.count("%") + len(re.sub("%..", "", text)) > (policy.search.q_max or 0):
+                raise Refusal("invalid_query", "q is too long.")
+            return original(call, db)
+
+        return search
+
+    return with_handler(policy, _OPERATION, wrap)
+
+
+@_off("X250", "SRCH-8", "the length of q counted in UTF-16 units", "String.length of Java, C# and JavaScript")
+def q_in_utf_16_units(policy: Policy) -> Policy:
+    def wrap(original: Handler) -> Handler:
+        def search(call: Call, db: Connection) -> Answer:
+            text = unquote_plus(_parameter(call, "q") or "")
+            if len(text.encode("utf-16-le", "surrogatepass")) // 2 > (policy.search.q_max or 0):
                 raise Refusal("invalid_query", "q is too long.")
             return original(call, db)
 

@@ -264,7 +264,9 @@ def test_a_long_text_that_finds_nothing_is_answered_as_any_other(judged: Any, an
 
     query = {"q": "gift", "locale": "en", "market": "US", "sort": "name", "page": 1, "pageSize": 2}
     facts = Search(query=query, q_max=20, past_the_end="not_found")
-    result, _ = judged(script, partial(a_search_text_ends_at_the_stated_length, character="a"), SEARCH, search=facts)
+    result, _ = judged(
+        script, partial(a_search_text_ends_at_the_stated_length, characters=("a", "a")), SEARCH, search=facts
+    )
     assert result.outcome is (Outcome.INAPPLICABLE if finds_nothing == 404 else Outcome.FAILED), result
 
 

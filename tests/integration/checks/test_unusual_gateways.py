@@ -244,8 +244,8 @@ def test_a_url_may_have_a_limit(judged: Any, answer: Any, longest: int, limit: i
         return bytes(answer(200 if good else 400, {"data": []} if good else {"error": "q"}))
 
     async def law(case: Case) -> None:
-        await a_search_text_ends_at_the_stated_length(case, "a")
-        await a_search_text_ends_at_the_stated_length(case, "é")
+        await a_search_text_ends_at_the_stated_length(case, ("a", "a"))
+        await a_search_text_ends_at_the_stated_length(case, ("é", "\U0001f642"))
 
     query = {"q": "a", "locale": "en", "market": "US", "sort": "name", "page": 1, "pageSize": 2}
     result, _ = judged(script, law, SEARCH, search=Search(query=query, q_max=longest))

@@ -203,7 +203,33 @@ def test_a_gateway_may_refuse_a_line_that_is_far_too_long(
         length = len(asked(arrived)["q"])
         return bytes(answer(200 if length <= 50 else 400 if length < 100 else status, {"data": ITEMS, "code": "c"}))
 
-    law = partial(a_search_text_ends_at_the_stated_length, character="é")
+    law = partial(a_search_text_ends_at_the_stated_length, characters=("é", "é"))
+    result, _ = judged(script, law, SEARCH, search=Search(**STATED, q_max=50))
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(
+    ("counts", "outcome"),
+    [
+        ("characters", Outcome.PASSED),
+        ("characters of 16 bits alone", Outcome.PASSED),
+        ("UTF-16 units", Outcome.FAILED),
+        ("bytes", Outcome.FAILED),
+    ],
+)
+def test_the_length_of_a_search_text_is_counted_in_characters(
+    judged: Any, answer: Any, counts: str, outcome: Outcome
+) -> None:
+    """A service may refuse characters beyond 16 bits at any length."""
+    encoding = {"UTF-16 units": ("utf-16-le", 2), "bytes": ("utf-8", 1)}.get(counts, ("utf-32-le", 4))
+
+    def script(arrived: Any) -> bytes:
+        text = asked(arrived)["q"]
+        is_refused = "alone" in counts and max(text) > "\uffff"
+        is_long = len(text.encode(encoding[0])) // encoding[1] > 50
+        return bytes(answer(400 if is_refused or is_long else 200, {"data": ITEMS, "code": "c"}))
+
+    law = partial(a_search_text_ends_at_the_stated_length, characters=("é", "\U0001f642"))
     result, _ = judged(script, law, SEARCH, search=Search(**STATED, q_max=50))
     assert result.outcome is outcome, result
 

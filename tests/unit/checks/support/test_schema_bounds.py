@@ -43,7 +43,7 @@ def test_each_bound_is_passed_once() -> None:
     assert found(BODY) == {
         "/reason minLength", "/reason maxLength", "/count minimum", "/count exclusiveMaximum", "/count type",
         "/count type-boolean", "/kind enum", "/kind enum-case", "/tags minItems", "/tags maxItems",
-        "/tags/0 minLength", "/tags/0 maxLength", "/tags/2 type",
+        "/tags/0 minLength", "/tags/0 maxLength", "/tags/2 type", "/reason minLength, which counts characters,",
     }  # fmt: skip
 
 
@@ -133,12 +133,20 @@ def test_a_value_in_another_case_is_none_of_the_enum(values: list[Any], value: s
 
 
 def test_what_some_readers_cannot_tell_is_not_asked() -> None:
-    """Numbers that a double does not hold, and texts whose length depends on what is counted."""
+    """Numbers that a double does not hold."""
     far = {"properties": {"count": {"maximum": 2**63 - 1, "minimum": 1 - 2**53}}}
     assert not found({"count": 3}, far)
-    emoji = {"properties": {"reason": {"minLength": 4}}}
-    (short,) = values_beyond_bounds({"reason": "\U0001f6d2" * 4}, emoji, (), ())
-    assert short.body == {"reason": "xxx"}
+
+
+def test_one_text_is_too_short_in_characters_alone() -> None:
+    """The others are so in bytes too, also where the good text is not ASCII. One character has no room for it."""
+    long, short = {"minLength": 4}, {"minLength": 1}
+    emoji = {"properties": {"reason": long, "note": long, "code": {**long, "pattern": "."}, "tag": short}}
+    body = {"code": "abcd", "tag": "a", "reason": "\U0001f6d2" * 4, "note": "abcd"}
+    texts = [(one.where, pointer.get(one.body, one.where)) for one in values_beyond_bounds(body, emoji, (), ())]
+    wide = [(where, text) for where, text in texts if not text.isascii()]
+    assert wide == [("/reason", "\U00020bb7" * 3)]
+    assert {("/reason", "xxx"), ("/note", "abc"), ("/code", "abc"), ("/tag", "")} == set(texts) - set(wide)
 
 
 def test_what_stands_for_something_else_is_left_alone() -> None:
