@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from math import nan
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import alternate_cases, every_nth
 from conformance.checks.support.invalid_bodies import (
     Change,
+    allows_no_members,
     breaks_of_other_bodies,
     contract_breaks,
     refusals,
@@ -60,15 +61,24 @@ NOT_JSON: Mapping[str, Change] = {
     "truncated": lambda request: request.with_raw_body(_text(request)[:-1]),
     "blank": lambda request: request.with_raw_body(b" \r\n "),
     "trailing-garbage": lambda request: request.with_raw_body(_text(request) + b"]"),
-    "second-value": lambda request: request.with_raw_body(_text(request) + b" {}"),
+    "second-object": lambda request: request.with_raw_body(_text(request) + b" {}"),
+    "second-value": lambda request: request.with_raw_body(_text(request) + b"\n[]"),
 }
+_ON_SOME: Final = ("truncated", "trailing-garbage", "second-object")
 
 
 def _defects(profile: Profile, operation: Operation) -> Mapping[str, Change]:
-    """Each operation has garbage; what ignores that mostly ignores a second value, too, which one operation has."""
-    is_first = operation.id == "createInstallationWebhook" or profile.limits.depth == "deep"
-    names = [*every_nth(["truncated", "blank"], profile, operation), "trailing-garbage"]
-    return {name: NOT_JSON[name] for name in (*names, *(["second-value"] if is_first else []))}
+    """Each operation has a second value behind its body, and one operation has all.
+
+    That finds what ignores the rest, what takes the first value of several, and what is cut out between braces. Where
+    no member is required, white space may be read as a body without members; the others take turns with the rest.
+    """
+    if profile.limits.depth == "deep":
+        return NOT_JSON
+    is_first, may_be_empty = operation.id == "createInstallationWebhook", allows_no_members(profile, operation)
+    turn = ["blank"] if may_be_empty else every_nth(_ON_SOME, profile, operation, len(_ON_SOME))
+    names = {*turn, *(_ON_SOME if is_first else ()), "second-value"}
+    return {name: change for name, change in NOT_JSON.items() if name in names}
 
 
 @check("BODY-2", cases=_defects)
@@ -163,8 +173,15 @@ _NO_OBJECTS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def _no_objects(profile: Profile, operation: Operation) -> Mapping[str, Callable[[Any], Any]]:
-    """Some readers of JSON read a text twice: each operation gets its good body as JSON in a string."""
-    return {"string": json.dumps, **alternate_cases(_NO_OBJECTS)(profile, operation)}
+    """Some readers of JSON read a text twice: each operation gets its good body as JSON in a string.
+
+    Where no member is required, null and an empty array may be read as a body without members. Where one is, an array
+    may be read as the body that it holds.
+    """
+    if profile.limits.depth == "deep" or profile.body_schema(operation.request_schema) is None:
+        return {"string": json.dumps, **alternate_cases(_NO_OBJECTS)(profile, operation)}
+    names = ("empty-array", "null") if allows_no_members(profile, operation) else ("array",)
+    return {"string": json.dumps, **{name: _NO_OBJECTS[name] for name in names}}
 
 
 @check("BODY-3", cases=_no_objects)

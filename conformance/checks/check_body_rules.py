@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import every_nth
+from conformance.checks.support.edge_answers import with_last_character
 from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.media_types import IN_CAPITALS, JSON_TYPE, SUBTYPE, other_media_types, with_media_type
 from conformance.checks.support.registry import check
@@ -27,7 +28,9 @@ from conformance.profile.subschema import Root
 
 _STORING: Final = ("createInstallationWebhook", "updateInstallationWebhook")
 """The operations whose answers show the body that they store."""
+_FIRST: Final = "createInstallationWebhook"
 _TAKING: Final = ("ignored", "kept")
+_OF_TWO_BYTES: Final = "é"
 _ROOM: Final = 100
 """In bytes, for a member that is added later."""
 
@@ -207,7 +210,7 @@ async def the_case_of_a_media_type_does_not_count(case: Case) -> None:
         await _expect_accepted(case, IN_CAPITALS, "bodies.media_types", Level.RECOMMENDED)
 
 
-@check("BODY-9", on="createInstallationWebhook", deep_on="body")
+@check("BODY-9", on=_FIRST, deep_on="body")
 async def a_quoted_charset_is_the_same_one(case: Case) -> None:
     """A charset that is accepted is accepted between quotes (RFC 9110, section 8.3.1): a refusal is a warning.
 
@@ -311,19 +314,28 @@ def _need_room(case: Case, request: Request, limit: int) -> None:
 
 @check("BODY-9")
 async def a_body_ends_at_the_stated_size(case: Case) -> None:
-    """A body of the stated size is answered 200, one of a byte more 400."""
+    """A body of the stated size is answered 200, one of a byte more 400.
+
+    The latter has a letter of two bytes where it has a free text, so that it is no longer in letters. But for one
+    operation it is sent in chunks, whose size no header says.
+    """
     limit = case.profile.bodies.max_bytes
     case.need(limit, "bodies.max_bytes", "the largest body is needed")
     assert limit is not None
     request = await case.arrange()
     _need_room(case, request, limit)
     await _expect_200(case, pad(request, limit), f"{limit} bytes")
-    await case.share_control(
-        lambda good: _expect_400(case, good, pad(good, limit + 1), f"{limit + 1} bytes"), "a longer body"
-    )
+    has_length = case.operation.id == _FIRST or case.profile.limits.depth == "deep"
+
+    async def refuse(good: Request) -> Answer:
+        longer = pad(with_last_character(case, good, _OF_TWO_BYTES), limit + 1)
+        text = f"{limit + 1} bytes{'' if has_length else ', in chunks'}"
+        return await _expect_400(case, good, longer if has_length else in_chunks(longer), text)
+
+    await case.share_control(refuse, "a longer body")
 
 
-@check("BODY-9", on="createInstallationWebhook", deep_on="body")
+@check("BODY-9", on=_FIRST, deep_on="body")
 async def a_body_in_chunks_ends_at_the_stated_size(case: Case) -> None:
     """A body in chunks, whose size no header says, is answered 400 where it is a byte longer than stated."""
     limit = case.profile.bodies.max_bytes
@@ -336,7 +348,7 @@ async def a_body_in_chunks_ends_at_the_stated_size(case: Case) -> None:
     )
 
 
-@check("BODY-9", on="createInstallationWebhook", deep_on="body")
+@check("BODY-9", on=_FIRST, deep_on="body")
 async def the_size_of_a_body_is_counted_in_bytes(case: Case) -> None:
     """A body of more bytes than stated, and fewer letters, is answered 400."""
     bodies = case.profile.bodies

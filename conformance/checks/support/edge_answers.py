@@ -49,6 +49,15 @@ def longest_text(case: Case, request: Request) -> tuple[str, int]:
     return next(((where, length) for where, length in texts if SHORT < length <= _LONG), ("", 0))
 
 
+def with_last_character(case: Case, request: Request, character: str) -> Request:
+    """With that character at the end of a free text; the same request where there is none."""
+    if schema_of(case) is None:
+        return request
+    where, longest = longest_text(case, request)
+    text = f"{pointer.get(request.body, where)[: longest - 1]}{character}" if where else ""
+    return request.with_body(pointer.replace(request.body, where, text)) if where else request
+
+
 class EdgeAnswers:
     """The answers of one operation."""
 

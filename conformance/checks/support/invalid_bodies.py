@@ -53,6 +53,12 @@ def fixture_values(case: Case, request: Request) -> list[str]:
     return [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
 
 
+def allows_no_members(profile: Profile, operation: Operation) -> bool:
+    """Whether the profile's schema of the operation's bodies allows the empty object."""
+    schema = profile.body_schema(operation.request_schema)
+    return schema is not None and jsonschema_rs.validator_for(schema).is_valid({})
+
+
 def template_of(profile: Profile, operation: Operation) -> Any:
     body = profile.operations.get(operation.id, OperationFacts()).body
     schema = profile.body_schema(operation.request_schema)

@@ -20,11 +20,21 @@ def with_escapes(value: Any, plain: Collection[Any] = ()) -> bytes:
 
     The texts in `plain` stay as they are: a ticket or a code is not to stand in a report in a form of its own.
     """
+    return _with_escapes(value, plain, b"")
+
+
+def with_escapes_and_white_space(value: Any, plain: Collection[Any] = ()) -> bytes:
+    """Both. `plain` as in `with_escapes`."""
+    return _BEFORE + _with_escapes(value, plain, b"\n\t") + _AFTER
+
+
+def _with_escapes(value: Any, plain: Collection[Any], space: bytes) -> bytes:
+    """`space` follows each opening bracket, comma and colon."""
     if isinstance(value, dict):
-        members = (_escape(name) + b":" + with_escapes(item, plain) for name, item in value.items())
-        return b"{" + b",".join(members) + b"}"
+        members = (_escape(name) + b":" + space + _with_escapes(item, plain, space) for name, item in value.items())
+        return b"{" + space + (b"," + space).join(members) + b"}"
     if isinstance(value, list):
-        return b"[" + b",".join(with_escapes(item, plain) for item in value) + b"]"
+        return b"[" + space + (b"," + space).join(_with_escapes(item, plain, space) for item in value) + b"]"
     return _escape(value) if isinstance(value, str) and value not in plain else json.dumps(value).encode()
 
 

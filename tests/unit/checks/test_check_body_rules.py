@@ -13,6 +13,7 @@ import pytest
 
 from conformance.checks.check_body_rules import (
     a_body_ends_at_the_stated_depth,
+    a_body_ends_at_the_stated_size,
     an_unknown_member_is_treated_as_stated,
     the_size_of_a_body_is_counted_in_bytes,
 )
@@ -187,3 +188,22 @@ def test_an_undeclared_status_of_an_unknown_member_is_another_question(
 
     result, _ = run(judged, script, an_unknown_member_is_treated_as_stated, unknown_members="refused")
     assert result.outcome is outcome, result
+
+
+MEASURES: dict[str, Callable[[Any], bool]] = {
+    "bytes": lambda arrived: len(arrived.body) > LARGEST,
+    "letters": lambda arrived: len(arrived.body.decode()) > LARGEST,
+}
+LARGEST = 1000
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_body_is_measured_in_bytes(judged: Any, answer: Any, measure: str) -> None:
+    """One that is too long in bytes is not so in letters."""
+
+    def script(arrived: Any) -> bytes:
+        return bytes(answer(*((400, {"code": "c"}) if MEASURES[measure](arrived) else (200, {"data": OWN}))))
+
+    schema = {"type": "object", "properties": {"reason": {"type": "string", "maxLength": 30}}}
+    result, _ = run(judged, script, a_body_ends_at_the_stated_size, schema=schema, max_bytes=LARGEST)
+    assert result.outcome is (Outcome.PASSED if measure == "bytes" else Outcome.FAILED), result
