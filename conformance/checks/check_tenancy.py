@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 
 from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.endpoint_bodies import opposite_switches
-from conformance.checks.support.installation_names import INSTALLATION_MEMBERS, name_of_installation, with_choices
+from conformance.checks.support.installation_names import INSTALLATION_MEMBERS, name_of_installation
 from conformance.checks.support.new_endpoints import poll_copies, update_of, updated_endpoint
 from conformance.checks.support.other_installations import expect_out_of_reach, other_key, send_unlocked
 from conformance.checks.support.registry import check
@@ -26,7 +25,6 @@ from conformance.profile.resources import FOREIGN, OperationFacts, foreign_state
 from conformance.profile.subschema import Root
 
 _ON_OBJECTS = ("api-key path",)
-_BAD_REQUEST = 400
 _FORBIDDEN = 403
 
 
@@ -67,40 +65,6 @@ async def an_object_of_another_installation_is_out_of_reach(case: Case, foreign:
     for credential in _keys_for(case, foreign):
         answer = await expect_out_of_reach(case, path, "an object of another installation", credential)
         await _expect_no_owner(case, answer)
-
-
-@check(
-    "TEN-1",
-    on=("updateInstallationWebhook", "quotePublicCart", "getStorefrontOrderCancellationEligibility"),
-    deep_on=_ON_OBJECTS,
-)
-async def a_request_that_names_an_installation_reaches_nothing_of_it(case: Case) -> None:
-    """An object of another installation stays out of reach where headers, a query and the body name that one, too.
-
-    The headers are sent alone where such parameters or members are refused with 400.
-    """
-    path = await _foreign_path(case, next(iter(_foreign_objects(case.profile, case.operation).values())))
-    name = await name_of_installation(case, other_key(case, "getApiKeyIdentity"))
-    case.require_case(name, "identity does not name the other installation")
-    for name_it in (_in_all_places, _in_headers):
-        change = partial(name_it, case, name)
-        answer = await expect_out_of_reach(
-            case, path, "an object of the installation that the request names", change=change
-        )
-        if answer.status != _BAD_REQUEST:
-            return
-
-
-def _in_all_places(case: Case, name: str, request: Request) -> Request:
-    """With headers, parameters and members that name an installation."""
-    changed = next(with_choices(request, name))
-    if not isinstance(request.body, dict):
-        return changed
-    return changed.with_body({**dict.fromkeys(_members_beyond(case, request), name), **request.body})
-
-
-def _in_headers(_case: Case, name: str, request: Request) -> Request:
-    return list(with_choices(request, name))[-1]
 
 
 async def _expect_no_owner(case: Case, answer: Answer) -> None:

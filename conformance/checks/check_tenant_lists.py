@@ -13,7 +13,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.concurrent_keys import expect_own_answers
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.equal_items import common_items
-from conformance.checks.support.installation_names import name_of_installation, with_choices
+from conformance.checks.support.installation_names import INSTALLATION_MEMBERS, name_of_installation
 from conformance.checks.support.other_installations import events_of, other_key
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.signals import Inconclusive
@@ -243,12 +243,25 @@ def _narrowest_key(case: Case) -> str:
 async def _expect_no_choice(case: Case, key: str, own_list: Request, foreign: Answer, texts: list[str]) -> None:
     """Violated where a request that names the other installation shows its deliveries."""
     name = await name_of_installation(case, key)
-    for request in with_choices(own_list, name):
+    for request in _with_choices(own_list, name):
         answer = await case.send_with_retry(request, "a request that names another installation", own_list)
         message = "a delivery to an endpoint of the installation that the request names is listed"
         await _expect_nothing(case, texts, message, foreign, answer)
         if answer.ok:  # where parameters are refused, the headers are sent alone
             return
+
+
+_HEADERS = ("X-Installation-Id", "X-Installation", "X-Tenant-Id", "X-Tenant")
+
+
+def _with_choices(request: Request, name: str) -> Iterator[Request]:
+    """The request with headers and parameters that name an installation, and with the headers alone."""
+    if not name:
+        return
+    for header in _HEADERS if name.isprintable() else ():
+        request = request.with_header(header, name)
+    yield request.with_query(**dict.fromkeys(INSTALLATION_MEMBERS, name))
+    yield request
 
 
 _SHOWN_BY = {
@@ -296,7 +309,7 @@ async def a_request_chooses_no_other_installation(case: Case) -> None:
     request = await case.arrange()
     usual = await case.answer_to(request.credential)
     case.require_case(usual.ok and pointer.has(usual.value, where), f"the own answer has no {where}")
-    for detour in with_choices(request, name):
+    for detour in _with_choices(request, name):
         answer = await case.send_with_retry(detour, "a request that names another installation", request)
         if answer.ok and pointer.has(answer.value, where):
             observed = pointer.get(answer.value, where)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from conformance.checks.support.case import Case
-from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 
 INSTALLATION_MEMBERS: Final = (
@@ -18,22 +16,6 @@ INSTALLATION_MEMBERS: Final = (
     "tenant",
 )
 """Names of parameters and members by which a request could choose an installation."""
-
-
-_HEADERS: Final = ("X-Installation-Id", "X-Installation", "X-Tenant-Id", "X-Tenant")
-
-
-def with_choices(request: Request, name: str) -> Iterator[Request]:
-    """The request with headers and parameters that name an installation, and with the headers alone.
-
-    Nothing where the name is empty.
-    """
-    if not name:
-        return
-    for header in _HEADERS if name.isprintable() else ():
-        request = request.with_header(header, name)
-    yield request.with_query(**dict.fromkeys(INSTALLATION_MEMBERS, name))
-    yield request
 
 
 async def name_of_installation(case: Case, credential: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,22 +32,17 @@ _PAUSES_S: Final = (0.3, 0.6)
 
 
 async def expect_out_of_reach(
-    case: Case,
-    path: Mapping[str, str],
-    purpose: str,
-    credential: str = "",
-    templates: Sequence[Any] = (),
-    change: Callable[[Request], Request] = lambda request: request,
+    case: Case, path: Mapping[str, str], purpose: str, credential: str = "", templates: Sequence[Any] = ()
 ) -> Answer:
     """The refusal of the control with these path values, with this key of another installation, or with another body.
 
     Violated where it is not refused. Numbers are judged only where it is seen that both name the same object, or that
     one counter gives them: each installation may count its own. `templates` holds the body to send instead of the
-    control's, if any; `change` is what a request has besides, to reach the object all the same.
+    control's, if any.
     """
 
     async def refuse(request: Request) -> Answer:
-        changed = change(request.with_path(**path))
+        changed = request.with_path(**path)
         changed = case.as_credential(changed, credential) if credential else changed
         is_numbered = not all(map(is_distinctive, changed.path.values()))
         for template in templates if not is_numbered else ():
