@@ -18,14 +18,15 @@ from conformance.profile.behavior import RateLimit
 
 _ADDRESS_HEADERS: Final = ("X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP")
 _USER_AGENT: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:{number}.0) Gecko/20100101 Firefox/{number}.0"
+_ORIGIN: Final = "https://shop-{number}.example"
 _LEAST: Final = 10
 _MOST: Final = 100
 """Requests in each form."""
 
 
 def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
-    """The request as from other addresses and clients, with a query that it does not need, and in other spellings of
-    the scheme where those are accepted, as stated.
+    """The request as from other addresses and clients, from other pages with a query that it does not need, and in
+    other spellings of the scheme where those are accepted, as stated.
 
     In quick depth only the first of these. The spellings are sent before the others: the less time has passed, the
     fewer requests a limit allows. Empty where the limit does not count by caller. A form that is refused gets nothing
@@ -38,7 +39,7 @@ def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
     clients = {"as from other addresses and clients": tuple(_from_client(request, number) for number in numbers)}
     if case.profile.limits.depth == "quick":
         return clients
-    queries = {"with other queries": tuple(request.with_query(n=str(number)) for number in numbers)}
+    queries = {"with other queries, from other pages": tuple(_from_page(request, number) for number in numbers)}
     spellings = other_spellings(case.profile.authorization, 2 * count)
     forms = islice(cycle(spellings), 2 * count)  # a short scheme has few of them
     spelled = {"in other spellings of its scheme": tuple(with_form(case, request, form) for form in forms)}
@@ -63,6 +64,16 @@ def _from_client(request: Request, number: int) -> Request:
         "Forwarded": f"for=198.51.100.{number}",
     }
     return with_headers(request, headers)
+
+
+def _from_page(request: Request, number: int) -> Request:
+    """With another query, and as from a script of another page, with another cookie.
+
+    A target may refuse any of these, and none of what `_from_client` adds.
+    """
+    origin = _ORIGIN.format(number=number)
+    headers = {"Origin": origin, "Referer": f"{origin}/", "Cookie": f"session={number}"}
+    return with_headers(request, headers).with_query(n=str(number))
 
 
 async def observe_evasion(case: Case, burst: Burst, forms: Mapping[str, Sequence[Request]]) -> dict[str, Burst]:

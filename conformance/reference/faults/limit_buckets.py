@@ -69,3 +69,23 @@ def limit_by_media_type(policy: Policy) -> Policy:
 )
 def limit_by_coding(policy: Policy) -> Policy:
     return _by_header(policy, b"accept-encoding")
+
+
+@fault(
+    "X248",
+    requirement="RATE-6",
+    title="each Origin has a limit of its own",
+    source="a limiter for the scripts of stores, which it knows by the pages they run in",
+)
+def limit_by_origin(policy: Policy) -> Policy:
+    return _by_header(policy, b"origin")
+
+
+@fault(
+    "X249",
+    requirement="RATE-6",
+    title="each cookie has a limit of its own",
+    source="a limiter that knows clients by the cookie of their session",
+)
+def limit_by_cookie(policy: Policy) -> Policy:
+    return _by_header(policy, b"cookie")

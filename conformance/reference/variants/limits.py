@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from email.utils import formatdate
 
-from conformance.reference.call import Call
+from conformance.reference.call import Call, Refusal
 from conformance.reference.limiter import by_address, by_installation, by_operation
-from conformance.reference.policy import Policy, with_limits
+from conformance.reference.policy import Policy, with_limits, with_stage
 from conformance.reference.registry import variant
 
 RUN = (8, 0.2)
@@ -159,3 +159,17 @@ def limit_of_all_callers_beside(policy: Policy) -> Policy:
         return wait_s if count > 1.6 * limit else admit(call)
 
     return with_limits(policy, admit=admit_all)
+
+
+@variant(
+    "V688",
+    requirement="RATE-6",
+    title="a call with a key from a page of another origin answers 403, and is not counted",
+)
+def pages_of_other_origins_are_refused(policy: Policy) -> Policy:
+    def look(call: Call) -> None:
+        origin = call.request.first_header(b"origin")
+        if origin and call.policy.access.get(call.operation) == "key":
+            raise Refusal("forbidden", "Pages of this origin may not call the service.")
+
+    return with_stage(policy, look)

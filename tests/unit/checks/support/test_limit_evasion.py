@@ -18,7 +18,7 @@ from tests.support.check_runs import CONTRACT
 IDENTITY = CONTRACT.operations["getApiKeyIdentity"]
 CLIENTS, QUERIES, SPELLINGS = (
     "as from other addresses and clients",
-    "with other queries",
+    "with other queries, from other pages",
     "in other spellings of its scheme",
 )
 
