@@ -10,9 +10,14 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.endpoint_bodies import opposite_switches
 from conformance.checks.support.installation_names import INSTALLATION_MEMBERS, name_of_installation
 from conformance.checks.support.new_endpoints import poll_copies, update_of, updated_endpoint
-from conformance.checks.support.other_installations import expect_out_of_reach, other_key, send_unlocked
+from conformance.checks.support.other_installations import (
+    expect_out_of_reach,
+    foreign_of,
+    other_key,
+    send_unlocked,
+)
 from conformance.checks.support.registry import check
-from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.checks.support.unknown_ids import is_distinctive, unknown_id_like
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -26,6 +31,7 @@ from conformance.profile.subschema import Root
 
 _ON_OBJECTS = ("api-key path",)
 _FORBIDDEN = 403
+_NOT_FOUND = 404
 
 
 def _foreign_objects(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str] | None]:
@@ -127,11 +133,30 @@ async def what_is_of_another_installation_has_the_stated_status(
 async def a_key_of_another_installation_reaches_nothing_here(case: Case, credential: str) -> None:
     """A valid key of another installation, with any scopes, is refused on an object of this one.
 
-    Where the profile has another valid body, that one is sent: the usual one is, with other keys and objects.
+    Headers name this installation. Where the profile has another valid body, that one is sent: the usual one is, with
+    other keys and objects. Without the headers it is sent too where they may be why it is refused.
     """
     absent = has_category(case.profile, case.operation, OTHER_INSTALLATION)
     case.need_credential(credential, "an active key of a second installation is needed", absent)
-    await expect_out_of_reach(case, {}, "a key of another installation", credential, case.facts.bodies[:1])
+    purpose, home = "a key of another installation", await _name_of_home(case)
+    for owner in dict.fromkeys((home, "")):
+        described = f"{purpose}, and headers that name this one" if owner else purpose
+        try:
+            answer = await expect_out_of_reach(case, {}, described, credential, case.facts.bodies[:1], owner)
+        except Violation as violation:
+            if owner and not violation.answers[-1].ok:  # a component in front of the target may read the headers
+                continue
+            raise
+        if answer.status in (_NOT_FOUND, case.profile.tenancy.status):
+            return
+
+
+async def _name_of_home(case: Case) -> str:
+    """What identity names the installation of the usual keys; empty where that is not known."""
+    keys = case.runtime.arranger.credentials(scope="")
+    with suppress(Inconclusive):
+        return await name_of_installation(case, keys[0].name) if keys else ""
+    return ""
 
 
 @check("TEN-1", on="updateInstallationWebhook", cases={"": False, "other-switches": True})
@@ -154,7 +179,7 @@ async def a_new_object_of_another_installation_is_out_of_reach(case: Case, other
 
 @check("TEN-1", on="updateInstallationWebhook")
 async def a_member_of_a_body_chooses_no_installation(case: Case) -> None:
-    """An endpoint that was created with a body that names another installation is the caller's, and not that one's.
+    """An endpoint stays the caller's, and out of that one's reach, whose bodies name another installation.
 
     A refusal of such a body is fine. Members that the stated body has are left out: what they mean is the target's own.
     """
@@ -164,32 +189,57 @@ async def a_member_of_a_body_chooses_no_installation(case: Case) -> None:
     case.require_case(name, "identity does not name the other installation")
     create = await case.arrange(case.contract.operations["createInstallationWebhook"])
     case.require_case(isinstance(create.body, dict), "the body that creates an endpoint is not an object")
-    request = create.with_body({**dict.fromkeys(_members_beyond(case, create), name), **create.body})
+    request = _with_members(case, create, name)
     created = await case.send_with_retry(request, "a body that names another installation", create)
     if not created.ok:
         case.note(f"a body that names another installation is answered {created.summary}")
-        return
+        created = await case.control(create.with_fresh_key(), "create")
     case.require_case(pointer.has(created.value, where), f"the answer to create has no {where}")
     new_id = str(pointer.get(created.value, where))
     case.require_case(is_distinctive(new_id), "each installation may number its own endpoints")
-    update = await update_of(case, created)
-    answer = await poll_copies(case, await case.send_with_retry(update, "update of one's own endpoint"))
-    if answer.status == 404:
-        _, usual = await updated_endpoint(case)
-        if not usual.ok:
-            raise Inconclusive("no new endpoint can be updated", usual, answer, cause="WH-1")
-        message = "an endpoint that was created with a member that names another installation is not the caller's"
-        raise case.violation(message, created, answer, expected="200")
+    await _update_with_members(case, created, name)
     purpose = "an endpoint whose body named that installation"
     await expect_out_of_reach(case, {case.operation.path_parameters[0]: new_id}, purpose, key)
 
 
-def _members_beyond(case: Case, create: Request) -> list[str]:
-    """The names by which a body could choose an installation, without those that the profile states as its members."""
-    schema = case.profile.body_schema(create.operation.request_schema)
+async def _update_with_members(case: Case, created: Answer, name: str) -> None:
+    """Updates an own endpoint with a body that names another installation, and without that where it is refused.
+
+    Violated where it is not found without it either. Where it is not found with it alone, an endpoint of the other
+    installation is named beside that installation: it must be refused.
+    """
+    update = await update_of(case, created)
+    naming = _with_members(case, update, name)
+    answer = await case.send_with_retry(naming, "an update that names another installation", update)
+    if answer.ok:
+        return
+    usual = update.with_fresh_key()
+    own_answer = await poll_copies(case, await case.send_with_retry(usual, "update of one's own endpoint"))
+    if own_answer.status == _NOT_FOUND:
+        _, known = await updated_endpoint(case)
+        if not known.ok:
+            raise Inconclusive("no new endpoint can be updated", known, own_answer, cause="WH-1")
+        message = "an endpoint that was created with a member that names another installation is not the caller's"
+        raise case.violation(message, created, own_answer, expected="200")
+    use = foreign_of(case, case.operation)
+    if own_answer.ok and answer.status == _NOT_FOUND and use:
+        foreign = await case.arrange(use=use)
+        case.require_case(all(map(is_distinctive, foreign.path.values())), "each installation may number its own")
+        reach = await case.send_with_retry(_with_members(case, foreign, name), "the same on that one's endpoint")
+        if reach.ok:
+            message = "a body that names another installation reaches an endpoint of that one"
+            raise case.violation(message, answer, own_answer, reach, expected="404")
+
+
+def _with_members(case: Case, request: Request, name: str) -> Request:
+    """With members that could choose an installation, but for those that the profile states as members of the body."""
+    if not isinstance(request.body, dict):
+        return request
+    schema = case.profile.body_schema(request.operation.request_schema)
     parts = [] if schema is None else list(Root(schema).subschemas(schema, []))
-    stated = {*create.body, *(name for part in parts for name in part.get("properties", ()))}
-    return [name for name in INSTALLATION_MEMBERS if name not in stated]
+    stated = {*request.body, *(member for part in parts for member in part.get("properties", ()))}
+    members = [member for member in INSTALLATION_MEMBERS if member not in stated]
+    return request.with_body({**dict.fromkeys(members, name), **request.body})
 
 
 @check("TEN-1", on=("checkoutPublicCart", "quotePublicCart", "requestStorefrontOrderAfterSales"))

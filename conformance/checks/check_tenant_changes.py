@@ -13,6 +13,7 @@ from conformance.checks.support.other_installations import (
     Views,
     expect_out_of_reach,
     foreign_of,
+    ids_for_query,
     other_key,
     send_unlocked,
 )
@@ -20,6 +21,7 @@ from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
+from conformance.checks.support.unusual_calls import unusual_call, with_undeclared
 from conformance.checks.support.url_spellings import percent_encode_first
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -125,26 +127,28 @@ async def an_encoded_id_is_no_way_around(case: Case) -> None:
     await case.share_control(refuse, "an encoded id")
 
 
-@check("TEN-1", on=("quotePublicCartCheckout", "getStorefrontOrderAfterSalesEligibility"))
+@check("TEN-1", on="api-key path")
 async def a_query_parameter_names_no_other_object(case: Case) -> None:
-    """With the id of another installation's object in the query, a read is about the one in its path, or refused.
+    """With the id of another installation's object in the query, a call is about the one in its path, or refused.
 
     Judged where the good answer shows the id of the path: in its place stands that of the query.
     """
-    use, known = foreign_of(case, case.operation), await case.good_answer()
-    case.require_case(use, "no object of another installation is known")
+    known, query = await case.good_answer(), await ids_for_query(case)
+    case.require_case(query, "no object of another installation is known")
     name, own_id = next(iter(known.request.path.items()))
-    id_places = pointer.places_of(known.value, own_id)
-    foreign_id = (await case.arrange(use=use)).path[name]
+    id_places, foreign_id = pointer.places_of(known.value, own_id), query[name]
     case.require_case(
         id_places and is_distinctive(foreign_id), "no answer shows the id of its object, or it is a short one"
     )
-    bad = known.request.with_query(**{name: foreign_id}).with_fresh_key()
-    answer = await case.send_with_retry(bad, "the id of another installation's object in the query", known.request)
+    answer = await unusual_call(case)
+    if answer is None or foreign_id not in dict(answer.request.query).values():
+        request = await case.arrange()
+        bad = with_undeclared(request, query)
+        answer = await case.send_with_retry(bad, "the id of another installation's object in the query", request)
     if answer.ok and any(
         pointer.has(answer.value, at) and pointer.get(answer.value, at) == foreign_id for at in id_places
     ):
-        message = f"{name} in the query led to another installation's object"
+        message = "an id in the query led to another installation's object"
         raise case.violation(message, known, answer, expected="the object of the path")
 
 

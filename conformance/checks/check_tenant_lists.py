@@ -13,7 +13,11 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.concurrent_keys import expect_own_answers
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.equal_items import common_items
-from conformance.checks.support.installation_names import INSTALLATION_MEMBERS, name_of_installation
+from conformance.checks.support.installation_names import (
+    INSTALLATION_MEMBERS,
+    name_of_installation,
+    with_installation_headers,
+)
 from conformance.checks.support.other_installations import events_of, other_key
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.signals import Inconclusive
@@ -251,15 +255,11 @@ async def _expect_no_choice(case: Case, key: str, own_list: Request, foreign: An
             return
 
 
-_HEADERS = ("X-Installation-Id", "X-Installation", "X-Tenant-Id", "X-Tenant")
-
-
 def _with_choices(request: Request, name: str) -> Iterator[Request]:
     """The request with headers and parameters that name an installation, and with the headers alone."""
     if not name:
         return
-    for header in _HEADERS if name.isprintable() else ():
-        request = request.with_header(header, name)
+    request = with_installation_headers(request, name)
     yield request.with_query(**dict.fromkeys(INSTALLATION_MEMBERS, name))
     yield request
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from conformance.checks.support.case import Case
+from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 
 INSTALLATION_MEMBERS: Final = (
@@ -16,6 +17,14 @@ INSTALLATION_MEMBERS: Final = (
     "tenant",
 )
 """Names of parameters and members by which a request could choose an installation."""
+_HEADERS: Final = (
+    "X-Installation-Id",
+    "X-Installation",
+    "X-Tenant-Id",
+    "X-Tenant",
+    "X-Merchant-Id",
+    "X-Account-Id",
+)
 
 
 async def name_of_installation(case: Case, credential: str) -> str:
@@ -25,3 +34,10 @@ async def name_of_installation(case: Case, credential: str) -> str:
         return ""
     answer = await case.answer_to(credential, case.contract.operations["getApiKeyIdentity"])
     return str(pointer.get(answer.value, where)) if answer.ok and pointer.has(answer.value, where) else ""
+
+
+def with_installation_headers(request: Request, name: str) -> Request:
+    """With headers by which a request could choose the installation; unchanged where no header can carry its name."""
+    for header in _HEADERS if name and name.isascii() and name.isprintable() else ():
+        request = request.with_header(header, name)
+    return request

@@ -10,6 +10,7 @@ from typing import Any, Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.counters_of_ids import is_one_counter
 from conformance.checks.support.effects import Oracle
+from conformance.checks.support.installation_names import with_installation_headers
 from conformance.checks.support.replays import are_alike
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.checks.support.transitions import SETTLE_S
@@ -32,17 +33,22 @@ _PAUSES_S: Final = (0.3, 0.6)
 
 
 async def expect_out_of_reach(
-    case: Case, path: Mapping[str, str], purpose: str, credential: str = "", templates: Sequence[Any] = ()
+    case: Case,
+    path: Mapping[str, str],
+    purpose: str,
+    credential: str = "",
+    templates: Sequence[Any] = (),
+    owner: str = "",
 ) -> Answer:
     """The refusal of the control with these path values, with this key of another installation, or with another body.
 
     Violated where it is not refused. Numbers are judged only where it is seen that both name the same object, or that
     one counter gives them: each installation may count its own. `templates` holds the body to send instead of the
-    control's, if any.
+    control's, if any; headers name the installation `owner`, if any.
     """
 
     async def refuse(request: Request) -> Answer:
-        changed = request.with_path(**path)
+        changed = with_installation_headers(request.with_path(**path), owner)
         changed = case.as_credential(changed, credential) if credential else changed
         is_numbered = not all(map(is_distinctive, changed.path.values()))
         for template in templates if not is_numbered else ():
@@ -163,6 +169,27 @@ def foreign_of(case: Case, operation: Operation) -> Mapping[str, str]:
     kinds = {name.partition(".")[0] for name in placeholders(dict(path))}
     states = {kind: foreign_states(case.profile.fixtures.get(kind, {})) for kind in kinds}
     return {kind: found[0] for kind, found in states.items() if found}
+
+
+async def ids_for_query(case: Case) -> dict[str, str]:
+    """Query parameters that could name the object of the path -> the id of another installation's, which calls share.
+
+    Empty without one, and for a public operation. Raises one of `OBSTACLES` where a fixture fails.
+    """
+    use = foreign_of(case, case.operation)
+    if not use or case.operation.auth != "api_key":
+        return {}
+    request = await case.runtime.arranger.arrange(case.operation, use=use, shared=True)
+    foreign_id = request.path[case.operation.path_parameters[0]]
+    return dict.fromkeys(_names_of_id(case.operation), foreign_id)
+
+
+def _names_of_id(operation: Operation) -> list[str]:
+    """The parameter of the path, and names that are made of the segment before it."""
+    name = operation.path_parameters[0]
+    before, _, _ = operation.path.partition(f"/{{{name}}}")
+    kind = before.rpartition("/")[2].removesuffix("s")
+    return list(dict.fromkeys((name, "id", f"{kind}Id", f"{kind}_id")))
 
 
 async def events_of(case: Case, key: str) -> list[Request]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -10,6 +11,8 @@ from msgspec.structs import replace
 from conformance.checks.support.case import Case
 from conformance.checks.support.key_forms import forms_of_keys
 from conformance.checks.support.media_types import IN_CAPITALS, JSON_TYPE, with_media_type
+from conformance.checks.support.other_installations import ids_for_query
+from conformance.checks.support.signals import OBSTACLES
 from conformance.checks.support.sized_bodies import in_chunks
 from conformance.client.request import Request, new_key
 from conformance.client.response import Answer
@@ -58,8 +61,8 @@ async def unusual_call(case: Case) -> Answer | None:
     """The answer to a good request that is unusual in each way that is no reason to refuse it, sent once an operation.
 
     It has the headers of a browser, a key of the first form, a media type in capitals and its content in chunks, and a
-    read has undeclared parameters. None where it is not 200, or the key's carrier is not known: each check then sends
-    its own part alone.
+    read has undeclared parameters. Where the path has an id, its query has that of another installation's object. None
+    where it is not 200, or the key's carrier is not known: each check then sends its own part alone.
     """
     idempotency = case.profile.idempotency if case.operation.idempotent else None
     if case.operation.idempotent and idempotency is None:
@@ -76,6 +79,8 @@ async def unusual_call(case: Case) -> Answer | None:
             request = in_chunks(request)
         if case.operation.is_read:
             request = with_parameters_of_others(request)
+        with suppress(*OBSTACLES):  # the check of these ids says so
+            request = with_undeclared(request, await ids_for_query(case))
         return await case.send(request, "a good request that is unusual in many ways")
 
     answer = await case.runtime.known_answers[f"unusual {case.operation.id}"].get_from(case, send)
@@ -85,3 +90,10 @@ async def unusual_call(case: Case) -> Answer | None:
 def with_parameters_of_others(request: Request) -> Request:
     """With parameters that the interface does not declare, and the media type of a body."""
     return request.with_query(**_PARAMETERS).with_header("Content-Type", JSON_TYPE)
+
+
+def with_undeclared(request: Request, parameters: Mapping[str, str]) -> Request:
+    """With these query parameters, but for those whose names the request or its key has in use."""
+    idempotency = request.idempotency
+    names_in_use = {name for name, _ in request.query} | ({idempotency.name} if idempotency else set())
+    return request.with_query(**{name: value for name, value in parameters.items() if name not in names_in_use})

@@ -161,3 +161,38 @@ def carts_in_use(policy: Policy) -> Policy:
         return answer
 
     return with_shape(with_stage(policy, look, before=execute), hold, *carts)
+
+
+_HEADERS: Final = (b"x-installation-id", b"x-installation", b"x-tenant-id", b"x-tenant")
+_MEMBERS: Final = ("installationId", "installation_id", "installation", "tenantId", "tenant_id", "tenant")
+
+
+@variant("V686", requirement="TEN-1", title="a header that names another installation than the key's is answered 403")
+def headers_must_fit(policy: Policy) -> Policy:
+    def look(call: Call) -> None:
+        names = {name for header in _HEADERS for name in call.request.header_values(header)}
+        if call.caller is not None and names - {f"inst_{call.installation}"}:
+            raise Refusal("forbidden", "The API key is of another installation.")
+
+    return with_stage(policy, look, before=execute)
+
+
+def _members_must_fit(policy: Policy, kind: str, operation: str) -> Policy:
+    def look(call: Call, _db: Connection) -> None:
+        names = {call.body[name] for name in _MEMBERS if isinstance(call.body.get(name), str)}
+        if names - {f"inst_{call.installation}"}:
+            raise Refusal(kind, "The API key is of another installation.")
+
+    return before_work(policy, look, operation)
+
+
+@variant(
+    "V687", requirement="TEN-1", title="an update whose body names another installation than the key's answers 404"
+)
+def updates_must_fit(policy: Policy) -> Policy:
+    return _members_must_fit(policy, "not_found", "updateInstallationWebhook")
+
+
+@variant("V689", requirement="TEN-1", title="a new endpoint whose body names another installation answers 400")
+def new_endpoints_must_fit(policy: Policy) -> Policy:
+    return _members_must_fit(policy, "invalid", "createInstallationWebhook")
