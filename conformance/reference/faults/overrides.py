@@ -15,6 +15,16 @@ from conformance.reference.tables import objects as rows
 _UPDATE = "updateInstallationWebhook"
 _REVOKE = "revokePublicCart"
 _CANCELLATION = "getStorefrontOrderCancellationEligibility"
+_ON_OBJECTS = (
+    "updateInstallationWebhook",
+    "requestStorefrontOrderAfterSales",
+    "getStorefrontOrderAfterSalesEligibility",
+    "quotePublicCartCheckout",
+    "quotePublicCart",
+    "checkoutPublicCart",
+    "removePublicCartPromotion",
+    "revokePublicCart",
+)
 _KINDS = {"id": "wh", "orderId": "order", "cartId": "cart"}
 
 
@@ -74,6 +84,17 @@ def _by_header(policy: Policy, header: bytes, *operations: str) -> Policy:
         return evolve(call, caller=evolve(call.caller, installation=name.removeprefix("inst_")))
 
     return before_work(policy, look, *operations)
+
+
+@fault(
+    "X233",
+    requirement="TEN-1",
+    title="a header X-Installation-Id chooses the installation, except where something is listed",
+    operations=_ON_OBJECTS,
+    source="a header that a gateway sets from the key for the services behind it, and takes from any client",
+)
+def installation_by_header(policy: Policy) -> Policy:
+    return _by_header(policy, b"x-installation-id", *_ON_OBJECTS)
 
 
 @fault(

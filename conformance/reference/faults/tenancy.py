@@ -324,35 +324,6 @@ def installation_by_member(policy: Policy) -> Policy:
     return before_work(policy, _take_installation_of_body, "createInstallationWebhook")
 
 
-_ON_OBJECTS = (
-    "updateInstallationWebhook",
-    "requestStorefrontOrderAfterSales",
-    "getStorefrontOrderAfterSalesEligibility",
-    "quotePublicCartCheckout",
-    "quotePublicCart",
-    "checkoutPublicCart",
-    "removePublicCartPromotion",
-    "revokePublicCart",
-)
-
-
-@fault(
-    "X233",
-    requirement="TEN-1",
-    title="a header X-Installation-Id chooses the installation, except where something is listed",
-    operations=_ON_OBJECTS,
-    source="a header that a gateway sets from the key for the services behind it, and takes from any client",
-)
-def installation_by_header(policy: Policy) -> Policy:
-    def look(call: Call, _db: Connection) -> Call:
-        name = call.request.first_header(b"x-installation-id")
-        if not name or call.caller is None:
-            return call
-        return evolve(call, caller=evolve(call.caller, installation=name.removeprefix("inst_")))
-
-    return before_work(policy, look, *_ON_OBJECTS)
-
-
 @fault(
     "X234",
     requirement="TEN-1",
