@@ -24,6 +24,7 @@ from conformance.checks.support.public_access import (
 from conformance.checks.support.refused_effects import Defect, examine_failed_control
 from conformance.checks.support.registry import check
 from conformance.checks.support.session_tickets import CANCEL, CONSUME, ticket_in, with_ticket_of_another_session
+from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.checks.support.transitions import (
     ALLOWED,
@@ -110,15 +111,22 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
     await _expect_refusal(case, partial(with_ticket_of_another_session, case), "the ticket of another session")
 
 
-@check("HO-3", on=_HOSTED[:1])
+@check("HO-3", on=_HOSTED)
 async def a_used_ticket_opens_no_other_session(case: Case) -> None:
-    """The ticket of a session that was consumed is refused on another; that session's own ticket still works."""
-    used = await case.good_answer()
+    """The ticket of a session that was consumed or cancelled is refused on another; that one's own still works."""
+    is_first, is_deep = case.operation.id == CONSUME, case.profile.limits.depth == "deep"
+    for name in (
+        case.operation.id,
+        *(other for other in _HOSTED if other != case.operation.id and (is_first or is_deep)),
+    ):
+        used = await case.good_answer(case.contract.operations[name])
 
-    async def exchange_ticket(request: Request) -> Request:
-        return await with_ticket_of_another_session(case, request, used.request)
+        async def exchange_ticket(request: Request, used: Request = used.request) -> Request:
+            is_other = used.operation.id != case.operation.id
+            ended = await case.arrange(preset=fixtures_of(used)) if is_other else used
+            return await with_ticket_of_another_session(case, request, ended)
 
-    await _expect_refusal(case, exchange_ticket, "the used ticket of another session")
+        await _expect_refusal(case, exchange_ticket, f"the ticket of another session, used in {name}")
 
 
 async def _expect_refusal(

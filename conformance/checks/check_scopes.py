@@ -24,6 +24,7 @@ from conformance.checks.support.context import control_failed
 from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.list_items import has_items, texts_of_items
 from conformance.checks.support.new_endpoints import poll_copies, updated_endpoint
+from conformance.checks.support.other_installations import foreign_of
 from conformance.checks.support.path_spellings import SPELLINGS, encode_letter, encode_letter_before, with_spelling
 from conformance.checks.support.registry import check
 from conformance.checks.support.sibling_operations import refused_by_one_operation
@@ -33,7 +34,7 @@ from conformance.checks.support.stated_bodies import answer_to_body
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
-from conformance.profile.installations import is_of_home
+from conformance.profile.installations import is_foreign, is_of_home
 
 
 @check("SCO-1", cases=cases(LACKS_SCOPE))
@@ -186,6 +187,37 @@ async def a_scope_for_a_cart_is_none_for_its_other_operations(case: Case) -> Non
         )
 
     await case.share_control(refuse, f"the key {able[0]!r} after what it may do")
+
+
+@check("SCO-1", on="scoped path")
+async def a_key_of_another_installation_needs_the_scope_for_its_own(case: Case) -> None:
+    """A key of another installation without the scope is answered 403 for what a key with it is answered 200 for.
+
+    Both are of one installation, and so is the object. In deep depth each such key is tried.
+    """
+    able, lacking = _keys_of_another_installation(case)
+    use = foreign_of(case, case.operation)
+    case.require_case(lacking and use, "no key of another installation lacks the scope, or no object of it is known")
+    for name in lacking if case.profile.limits.depth == "deep" else lacking[:1]:
+        request = await case.arrange(use=use, credential=able)
+        bad = case.as_credential(request, name)
+        try:
+            await case.negative(request, bad, {403}, f"the key {name!r} on what is its installation's own")
+        except Inconclusive as doubt:
+            if doubt.cause != f"control:{case.operation.id}":
+                raise
+            case.require_case(False, f"the key {able!r} is not answered 200 for such an object")
+
+
+def _keys_of_another_installation(case: Case) -> tuple[str, list[str]]:
+    """A key with the scope, and those without it, of one installation; empty where there are none."""
+    found = {n: key for n, key in case.profile.credentials.items() if key.active and is_foreign(case.profile, key)}
+    for able, known in found.items():
+        if case.operation.scope in known.scopes and known.installation:
+            lacking = [n for n, key in found.items() if key.installation == known.installation]
+            if lacking := [n for n in lacking if case.operation.scope not in found[n].scopes]:
+                return able, lacking
+    return "", []
 
 
 @check("SCO-2", cases=cases(ALLOWED))

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Container, Iterator
-from contextlib import suppress
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from conformance.checks.support.authorization_forms import equal_forms, with_form
 from conformance.checks.support.case import Case
 from conformance.checks.support.concurrent_keys import expect_own_answers
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.equal_items import common_items
+from conformance.checks.support.foreign_deliveries import (
+    LONGEST_WAIT_S,
+    Endpoint,
+    ForeignDeliveries,
+    cause_events,
+    deliveries_in,
+    foreign_deliveries,
+    places_of,
+    shows,
+    values_in,
+)
 from conformance.checks.support.installation_names import (
     INSTALLATION_MEMBERS,
     name_of_installation,
@@ -21,72 +31,17 @@ from conformance.checks.support.installation_names import (
 from conformance.checks.support.other_installations import events_of, other_key
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.unknown_ids import is_distinctive, is_long_number
+from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.client.request import Request
-from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 
 _LATER_EVENTS = 3
 """Of a list that shows the last deliveries alone, those of other checks may be the last ones."""
-_PAUSES_S = (0.0, 1.0, 4.0)
-"""Between the events of a round and the lists: a queue may take seconds to deliver."""
 _EVENTS = 3
 _QUIET_S = (0.0, 1.0, 3.0)
 """Pauses in seconds before each reading of a list that grew by itself: the run is quieter towards its end."""
-
-
-class _Endpoint(NamedTuple):
-    """Texts that name new endpoints of another installation, one for each body: ids, and what of a body is unique."""
-
-    texts: list[str]
-    doubtful_ids: list[str]
-    """Those that may occur in a list by chance."""
-    before: list[Answer]
-    """The lists before the endpoints, where ids are numbers."""
-
-
-async def _endpoint_of(case: Case, key: str, *lists: Request) -> _Endpoint:
-    """New endpoints of another installation. A long number counts where it stood in none of the lists before."""
-    ids, before = await _create_endpoints(case, key), []
-    if not all(map(is_distinctive, ids)):
-        before = [await case.control(item, "a list before the endpoint") for item in lists]
-        known = {value for answer in before for _, value in _values(answer)}
-        ids = [name for name in await _create_endpoints(case, key) if not (is_long_number(name) and name in known)]
-    found = [name for name in ids if is_distinctive(name) or is_long_number(name)]
-    case.need(found or case.profile.webhooks.id, "webhooks.id", "the place of the new endpoint's id is needed")
-    case.require_case(found, "the id of the other installation's endpoint may occur by chance")
-    return _Endpoint(found, [name for name in ids if name not in found], before)
-
-
-async def _create_endpoints(case: Case, key: str) -> list[str]:
-    operation, where = case.contract.operations["createInstallationWebhook"], case.profile.webhooks.id
-    found = []
-    for template in (None, *case.runtime.arranger.facts(operation).bodies):
-        create = await case.arrange(operation, credential=key)
-        if template is not None:
-            create = create.with_body(await case.runtime.arranger.render_body(create, template))
-        answer = await case.send(create, "an endpoint of another installation")
-        if not answer.ok:
-            if template is None:
-                raise control_failed(answer)
-            continue
-        found += [str(pointer.get(answer.value, where))] if where and pointer.has(answer.value, where) else []
-        found += [text] if (text := str(create.scope["unique"])) in str(create.body) else []
-    return found
-
-
-def _places(answer: Answer, texts: list[str]) -> set[tuple[str, ...]]:
-    """The places that show one of these texts, without the numbers of items."""
-    return {place for place, value in _values(answer) if value in texts}
-
-
-def _values(answer: Answer) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Each leaf of a list as text, with its place without the numbers of items; that of a cell in a row stays."""
-    for where, value in pointer.leaves(answer.value) if isinstance(answer.value, dict) else ():
-        *tokens, last = pointer.tokens(where)
-        yield (*("" if token.isdecimal() else token for token in tokens), last), str(value)
 
 
 def _expect_no_common_endpoint(case: Case, texts: list[str], foreign: Answer, answer: Answer) -> None:
@@ -94,72 +49,42 @@ def _expect_no_common_endpoint(case: Case, texts: list[str], foreign: Answer, an
 
     The texts name new endpoints of the other installation.
     """
-    places = _places(foreign, texts)
-    foreign_values = {value for place, value in _values(foreign) if place in places and is_distinctive(value)}
-    common_values = foreign_values & {value for place, value in _values(answer) if place in places}
+    places = places_of(foreign, texts)
+    foreign_values = {value for place, value in values_in(foreign) if place in places and is_distinctive(value)}
+    common_values = foreign_values & {value for place, value in values_in(answer) if place in places}
     if common_values:
         message = "deliveries to one endpoint are listed for two installations"
         raise case.violation(message, answer, foreign, expected="an endpoint of one", observed=min(common_values))
 
 
-def _shows(answer: Answer, texts: list[str], places: Container[tuple[str, ...]]) -> bool:
-    """Whether a member of the answer is one of these texts, or a longer text, such as a URL, ends in one.
-
-    A number counts in these places only: one counter of endpoints and another of deliveries may begin alike.
-    """
-    for place, value in _values(answer):
-        for text in texts:
-            if value == text and (place in places or not text.isdecimal()):
-                return True
-            if value.endswith(f"/{text}") and not text.isdecimal():
-                return True
-    return False
-
-
-async def _expect_no_delivery_there(case: Case, foreign_list: Request, texts: list[str]) -> None:
+async def _expect_no_delivery_there(case: Case, found: ForeignDeliveries) -> None:
     """Violated where each event of this installation is delivered to the other one's new endpoint.
 
     A first delivery may be a test of the endpoint, or an event of the other installation: they do not grow with what is
     done here.
     """
-    await _cause_events(case, 1)
+    foreign_list, texts = found.foreign_list, found.endpoint.texts
+    if not deliveries_in(found.after_own_events, texts):
+        return
     for pause_s in _QUIET_S:  # other checks cause events of both installations, too
         await asyncio.sleep(pause_s)
         answer = await case.control(foreign_list, "the other installation's list")
         for _ in range(2):
             before, began_s = answer, time.monotonic()
-            if not _deliveries(before, texts):
-                return
-            await _cause_events(case, _EVENTS)
+            await cause_events(case, _EVENTS)
             took_s = time.monotonic() - began_s
             answer = await case.control(foreign_list, "the other installation's list")
-            if _deliveries(answer, texts) < _deliveries(before, texts) + _EVENTS:
+            if deliveries_in(answer, texts) < deliveries_in(before, texts) + _EVENTS:
                 return
         await asyncio.sleep(took_s)
         idle = await case.control(foreign_list, "the same list after as long a time without events")
-        if _deliveries(idle, texts) < _deliveries(answer, texts) + _EVENTS:
+        if deliveries_in(idle, texts) < deliveries_in(answer, texts) + _EVENTS:
             message = "events of this installation are delivered to an endpoint of another one"
             raise case.violation(message, before, answer, expected="no delivery there")
     raise Inconclusive("the other installation's list grows without events of this one", answer, idle)
 
 
-async def _cause_events(case: Case, times: int) -> None:
-    """Calls of this installation on its own orders and carts, any of which may cause a delivery."""
-    writes = [operation for operation in case.contract.select(["orders", "carts"]) if operation.idempotent]
-    requests = []
-    for operation in writes * times:
-        with suppress(MissingFact):
-            requests.append(await case.arrange(operation, prove_control=False))
-    await asyncio.gather(*(case.send(request, "an event of this installation") for request in requests))
-
-
-def _deliveries(answer: Answer, texts: list[str]) -> int:
-    """How often a list of deliveries names the endpoint."""
-    values = [value for _, value in _values(answer)]
-    return max(values.count(text) for text in texts)
-
-
-async def _expect_no_common_item(case: Case, endpoint: _Endpoint, foreign: Answer, answer: Answer) -> None:
+async def _expect_no_common_item(case: Case, endpoint: Endpoint, foreign: Answer, answer: Answer) -> None:
     """Violated by a new item of both lists that names the other installation's endpoint by a short number.
 
     Where the own installation has an endpoint of that number too, another check may know more.
@@ -183,7 +108,7 @@ async def _expect_nothing(case: Case, texts: list[str], message: str, *answers: 
 
     The first one is the other installation's own list.
     """
-    if not _shows(answers[-1], texts, _places(answers[0], texts)):
+    if not shows(answers[-1], texts, places_of(answers[0], texts)):
         return
     if await _names_own_endpoint(case, texts):
         raise Inconclusive("an own endpoint has the id of the other installation's", answers[-1], cause="TEN-1")
@@ -196,32 +121,24 @@ async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
 
     What this installation does causes no delivery there, and what is delivered here is not in that list.
     """
-    key = other_key(case, case.operation.id, "createInstallationWebhook")
-    own_list = await case.arrange()
-    foreign_list = case.as_credential(own_list, key)
-    endpoint = await _endpoint_of(case, key, own_list, foreign_list)
-    texts, doubtful_ids = endpoint.texts, endpoint.doubtful_ids
-    await _expect_no_delivery_there(case, foreign_list, texts)
-    for pause_s in _PAUSES_S:
-        events = await events_of(case, key)
-        case.require_case(events, "no fixture of another installation could cause a delivery")
-        await asyncio.gather(*(case.send(event, "an event of another installation") for event in events))
-        await asyncio.sleep(pause_s)
-        foreign_answer, answer = await asyncio.gather(
-            case.control(foreign_list, "the other installation's list"), case.control(own_list, "the own list")
-        )
-        message = "a delivery to an endpoint of another installation is listed"
-        await _expect_nothing(case, texts, message, foreign_answer, answer)
-        _expect_no_common_endpoint(case, texts, foreign_answer, answer)
-        await _expect_no_common_item(case, endpoint, foreign_answer, answer)
-        if _shows(foreign_answer, texts, _places(foreign_answer, texts)):
-            await _expect_nothing_of_later_events(case, key, own_list, foreign_answer, texts)
-            narrow = case.as_credential(own_list, _narrowest_key(case))
-            narrow_answer = await case.send_with_retry(narrow, "the own list with few scopes", own_list)
-            await _expect_nothing(case, texts, message, foreign_answer, narrow_answer)
-            await _expect_no_choice(case, key, own_list, foreign_answer, texts)
-            return
-    message = f"no delivery to the new endpoint shows in its installation's own list, within {sum(_PAUSES_S):g} s"
+    found = await foreign_deliveries(case)
+    texts, doubtful_ids = found.endpoint.texts, found.endpoint.doubtful_ids
+    await _expect_no_delivery_there(case, found)
+    message = "a delivery to an endpoint of another installation is listed"
+    for seen in found.rounds:
+        await _expect_nothing(case, texts, message, seen.foreign, seen.home)
+        _expect_no_common_endpoint(case, texts, seen.foreign, seen.home)
+        await _expect_no_common_item(case, found.endpoint, seen.foreign, seen.home)
+    if found.is_listed:
+        foreign_answer = found.rounds[-1].foreign
+        async with found.turn:
+            await _expect_nothing_of_later_events(case, found.key, found.own_list, foreign_answer, texts)
+        narrow = case.as_credential(found.own_list, _narrowest_key(case))
+        narrow_answer = await case.send_with_retry(narrow, "the own list with few scopes", found.own_list)
+        await _expect_nothing(case, texts, message, foreign_answer, narrow_answer)
+        await _expect_no_choice(case, found.key, found.own_list, foreign_answer, texts)
+        return
+    message = f"no delivery to the new endpoint shows in its installation's own list, within {LONGEST_WAIT_S:g} s"
     ids = f"; the list may name it by its id, as {doubtful_ids[0]!r}, which may occur by chance" if doubtful_ids else ""
     raise Inconclusive(message + ids)
 

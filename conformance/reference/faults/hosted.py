@@ -6,9 +6,9 @@ import string
 from collections.abc import Callable
 from dataclasses import replace
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from conformance.reference import hosted, objects
+from conformance.reference import hosted, objects, tables
 from conformance.reference.call import Answer, Call, Refusal, success
 from conformance.reference.hosted import ticket_digest
 from conformance.reference.policy import Handler, Policy, before_work, with_handlers, with_idempotency, with_stage
@@ -219,3 +219,49 @@ def unknown_session_is_invalid(policy: Policy) -> Policy:
         return act
 
     return with_handlers(policy, _HOSTED, wrap)
+
+
+def _with_tickets_of(policy: Policy, states: tuple[str, ...], *operations: str) -> Policy:
+    """The ticket of any session in these states is taken for that of the session in the path."""
+
+    def wrap(original: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            session = objects.get(db, call.resource)
+            if session is None or session.kind != "session" or not _has_ticket_of(db, states, call.body["ticket"]):
+                return original(call, db)
+            call.policy.guard(call, "session", session.state)
+            state = "consumed" if call.operation == _HOSTED[0] else "cancelled"
+            return success(hosted._projection(objects.change(db, session, state, session.data)))
+
+        return act
+
+    return with_handlers(policy, operations, wrap)
+
+
+def _has_ticket_of(db: Connection, states: tuple[str, ...], ticket: str) -> bool:
+    rows = db.execute(
+        select(tables.objects.c.data).where(tables.objects.c.kind == "session", tables.objects.c.state.in_(states))
+    )
+    return any(f'"{ticket_digest(ticket)}"' in row.data for row in rows)
+
+
+@fault(
+    "X237",
+    requirement="HO-3",
+    title="the ticket of a cancelled session opens any other one",
+    operations=_HOSTED[:1],
+    source="a buyer who comes back after a cancellation is let in by a ticket that is looked up without its session",
+)
+def cancelled_ticket_opens_others(policy: Policy) -> Policy:
+    return _with_tickets_of(policy, ("cancelled",), *_HOSTED[:1])
+
+
+@fault(
+    "X238",
+    requirement="HO-3",
+    title="the ticket of a session that has ended cancels any other one",
+    operations=_HOSTED[1:],
+    source="an index of ended tickets without their sessions, which is asked first, for repeated cancellations",
+)
+def ended_ticket_cancels_others(policy: Policy) -> Policy:
+    return _with_tickets_of(policy, ("consumed", "cancelled"), *_HOSTED[1:])

@@ -233,3 +233,31 @@ def unscoped_archive(policy: Policy) -> Policy:
         return found is not None and found.state in _ENDS
 
     return evolve(policy, permits=permits)
+
+
+@fault(
+    "X239",
+    requirement="SCO-1",
+    title="keys of another installation than the first one need no scopes",
+    source="a table of scopes that is loaded for the installation that the service began with",
+    seeded_in="V682",
+)
+def scopes_of_the_first_installation(policy: Policy) -> Policy:
+    def permits(call: Call, caller: Caller) -> bool:
+        return caller.installation != "A" or policy.permits(call, caller)
+
+    return evolve(policy, permits=permits)
+
+
+@fault(
+    "X259",
+    requirement="SCO-1",
+    title="keys of another installation than the first one need no scopes for carts and orders",
+    source="a gateway for shops that joined later, whose table of scopes has routes without parameters only",
+    seeded_in="V682",
+)
+def scopes_of_the_first_installation_for_objects(policy: Policy) -> Policy:
+    def permits(call: Call, caller: Caller) -> bool:
+        return (caller.installation != "A" and bool(call.path)) or policy.permits(call, caller)
+
+    return evolve(policy, permits=permits)

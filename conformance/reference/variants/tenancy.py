@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from conformance.reference import objects
-from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.call import Answer, Call, Caller, Refusal
 from conformance.reference.pipeline import execute
 from conformance.reference.policy import Policy, Waits, before_work, evolve, with_shape, with_stage
 from conformance.reference.registry import variant
@@ -196,3 +196,23 @@ def updates_must_fit(policy: Policy) -> Policy:
 @variant("V689", requirement="TEN-1", title="a new endpoint whose body names another installation answers 400")
 def new_endpoints_must_fit(policy: Policy) -> Policy:
     return _members_must_fit(policy, "invalid", "createInstallationWebhook")
+
+
+@variant(
+    "V682",
+    requirement="SCO-1",
+    title="keys of the second installation have some scopes only, too",
+    profile={
+        "credentials": {
+            "webhooks-read": {"installation": "B"},
+            "checkout-quote": {"installation": "B"},
+        }
+    },
+)
+def keys_of_both(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        caller = policy.authenticate(call)
+        is_moved = caller.name in ("webhooks-read", "checkout-quote")
+        return evolve(caller, installation="B") if is_moved else caller
+
+    return evolve(policy, authenticate=authenticate)

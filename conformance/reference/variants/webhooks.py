@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+import hashlib
+import time
+from typing import Final
 
-from conformance.reference.call import Answer, Call, JsonObject, Refusal
-from conformance.reference.policy import Policy, before_work, evolve, with_schema, with_shape
+from sqlalchemy import Connection, insert, select
+
+from conformance.reference.call import Answer, Call, JsonObject, Refusal, new_id
+from conformance.reference.idempotency import Record
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    before_work,
+    evolve,
+    with_handler,
+    with_idempotency,
+    with_schema,
+    with_shape,
+)
 from conformance.reference.registry import variant
+from conformance.reference.tables import deliveries
 
 _CREATE, _UPDATE = "createInstallationWebhook", "updateInstallationWebhook"
 
@@ -96,3 +111,51 @@ def pending_urls_and_masked_metadata(policy: Policy) -> Policy:
         return policy.merge(old, {name: value for name, value in changes.items() if name != "url"})
 
     return with_shape(evolve(policy, merge=merge), with_mask, _CREATE, _UPDATE)
+
+
+_EVENT_IDS: Final = {
+    "schemas": {"names": {"OperationResponse": "OpenOperationResponse"}},
+    "answers": {"further_members": "allowed"},
+}
+
+
+@variant("V683", requirement="IDEM-2", title="a delivery names the event that it is of", profile=_EVENT_IDS)
+def deliveries_with_event_ids(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        def handler(call: Call, db: Connection) -> Answer:
+            answer = inner(call, db)
+            payloads = {row.id: row.payload for row in db.execute(select(deliveries.c.id, deliveries.c.payload))}
+            items = [
+                {**item, "eventId": _event_id(payloads[item["id"]])} for item in answer.value["data"]["deliveries"]
+            ]
+            return evolve(answer, value={"data": {"deliveries": items}})
+
+        return handler
+
+    return with_handler(policy, "listInstallationWebhookDeliveries", wrap)
+
+
+def _event_id(payload: str) -> str:
+    return "evt_" + hashlib.sha256(payload.encode()).hexdigest()[:20]
+
+
+@variant(
+    "V684",
+    requirement="IDEM-2",
+    title="a replay sends the event of its call again under its id, which a delivery shows",
+    profile=_EVENT_IDS,
+)
+def events_sent_again(policy: Policy) -> Policy:
+    """At least once: a subscriber knows the event by its id."""
+
+    def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+        sent = select(deliveries).where(deliveries.c.payload.contains(f'"{call.resource}"'))
+        found = db.execute(sent).mappings() if call.resource else ()
+        first = {(row["endpoint"], row["payload"]): row for row in found}
+        if first:
+            now = time.time()
+            rows = [{**row, "id": new_id("del"), "created_at": now} for row in first.values()]
+            db.execute(insert(deliveries), rows)
+        return policy.idempotency.replay(call, record, db, handler)
+
+    return deliveries_with_event_ids(with_idempotency(policy, replay=replay))
