@@ -10,11 +10,18 @@ from typing import Final
 
 from msgspec import structs
 
-from conformance.checks.support.authorization import INACTIVE, cases, has_category, with_undeclared_parameter
+from conformance.checks.support.authorization import (
+    INACTIVE,
+    cases,
+    has_category,
+    with_scope_headers,
+    with_undeclared_parameter,
+)
 from conformance.checks.support.authorization_forms import with_form
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import every_nth
 from conformance.checks.support.forged_secrets import end_of_label, end_of_secret
+from conformance.checks.support.installation_names import name_of_home, with_installation_headers
 from conformance.checks.support.path_spellings import PLAIN_SPELLINGS, SPELLINGS, with_spelling
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -207,6 +214,9 @@ _GATEWAY_HEADERS = (
     ("X-Forwarded-Host", "localhost"),
     ("X-Forwarded-User", "admin"),
     ("X-Authenticated", "true"),
+    ("X-Authenticated-Userid", "admin"),
+    ("X-Consumer-Username", "admin"),
+    ("X-User-Id", "1"),
     ("Forwarded", "for=127.0.0.1;host=localhost"),
 )
 
@@ -234,14 +244,18 @@ async def an_odd_authorization_header_is_survived(case: Case) -> None:
 
 @check("AUTH-1")
 async def headers_of_a_gateway_open_no_way_around_authentication(case: Case) -> None:
-    """Forwarding and original-URL headers in a request without a credential do not make it succeed.
+    """Headers of forwarded, original and authenticated requests do not make one without a credential succeed.
+
+    They name the caller's installation, too, and the operation's scope.
 
     A warning where it is answered as the public operation that they name: a framework may rely on a gateway for them.
     """
 
+    home, scope = await name_of_home(case), case.operation.scope or ""
+
     async def refuse(request: Request) -> Answer:
-        bare = request.with_authorization()
-        detour = structs.replace(bare, headers=(*request.headers, *_GATEWAY_HEADERS))
+        bare = with_scope_headers(with_installation_headers(request.with_authorization(), home), scope)
+        detour = structs.replace(bare, headers=(*bare.headers, *_GATEWAY_HEADERS))
         purpose, statuses = "headers of a gateway and no credential", (400, 401, 403, 404)
         answer = await case.send_with_retry(detour, purpose, request)
         is_redirect = answer.status in range(300, 400)  # to the host that a header names, for one: STA-1 judges that

@@ -15,6 +15,7 @@ from conformance.checks.support.authorization import (
     credentials_without_scope,
     has_category,
     names,
+    with_scope_headers,
     with_undeclared_parameter,
 )
 from conformance.checks.support.authorization_forms import equal_forms, with_form
@@ -41,8 +42,8 @@ from conformance.profile.installations import is_foreign, is_of_home
 async def a_key_without_the_scope_is_answered_403(case: Case, credential: str) -> None:
     """A valid key without the operation's scope is answered 403, whatever other scopes it has and what it sends.
 
-    All keys together send each stated body, and the usual one with other values. The last key sends a query parameter
-    that no operation declares.
+    All keys together send each stated body, and the usual one with other values. The last key sends query
+    parameters that no operation declares, and headers that name the scope.
     """
     absent = has_category(case.profile, case.operation, LACKS_SCOPE)
     case.need_credential(credential, f"a key without the scope {case.operation.scope} is needed", absent)
@@ -87,13 +88,13 @@ async def _with_other_values(case: Case, number: int, request: Request) -> Reque
 
 
 async def _refused_variant(case: Case, bad: Request, change: Change | None, *, has_query: bool) -> Answer:
-    """The answer to a key without the scope, with another body, an undeclared parameter, or both.
+    """The answer to a key without the scope, with another body, undeclared parameters and headers, or both.
 
     Violated where it is 200.
     """
     differences = ["another valid body"] if change is not None else []
-    difference = " and ".join([*differences, *(["an undeclared parameter"] if has_query else [])])
-    changed = with_undeclared_parameter(bad) if has_query else bad
+    difference = " and ".join([*differences, *(["undeclared parameters and headers"] if has_query else [])])
+    changed = _with_scope_in_other_places(case, bad) if has_query else bad
     if change is not None:
         changed = await change(changed)
     answer = await case.send_with_retry(changed.with_fresh_key(), f"the key {bad.credential!r}, {difference}")
@@ -101,6 +102,12 @@ async def _refused_variant(case: Case, bad: Request, change: Change | None, *, h
         message = f"{case.operation.id} with the key {bad.credential!r} and {difference} was not answered 403"
         raise case.violation(message, answer, expected="403")
     return answer
+
+
+def _with_scope_in_other_places(case: Case, request: Request) -> Request:
+    """The scope in the query and in headers, beside a parameter that no operation declares."""
+    scope = case.operation.scope or ""
+    return with_scope_headers(with_undeclared_parameter(request).with_query(scope=scope, scopes=scope), scope)
 
 
 _SPELLINGS: Final = {

@@ -8,7 +8,7 @@ from contextlib import suppress
 from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.endpoint_bodies import opposite_switches
-from conformance.checks.support.installation_names import INSTALLATION_MEMBERS, name_of_installation
+from conformance.checks.support.installation_names import INSTALLATION_MEMBERS, name_of_home, name_of_installation
 from conformance.checks.support.new_endpoints import poll_copies, update_of, updated_endpoint
 from conformance.checks.support.other_installations import (
     expect_out_of_reach,
@@ -138,7 +138,7 @@ async def a_key_of_another_installation_reaches_nothing_here(case: Case, credent
     """
     absent = has_category(case.profile, case.operation, OTHER_INSTALLATION)
     case.need_credential(credential, "an active key of a second installation is needed", absent)
-    purpose, home = "a key of another installation", await _name_of_home(case)
+    purpose, home = "a key of another installation", await name_of_home(case)
     for owner in dict.fromkeys((home, "")):
         described = f"{purpose}, and headers that name this one" if owner else purpose
         try:
@@ -149,14 +149,6 @@ async def a_key_of_another_installation_reaches_nothing_here(case: Case, credent
             raise
         if answer.status in (_NOT_FOUND, case.profile.tenancy.status):
             return
-
-
-async def _name_of_home(case: Case) -> str:
-    """What identity names the installation of the usual keys; empty where that is not known."""
-    keys = case.runtime.arranger.credentials(scope="")
-    with suppress(Inconclusive):
-        return await name_of_installation(case, keys[0].name) if keys else ""
-    return ""
 
 
 @check("TEN-1", on="updateInstallationWebhook", cases={"": False, "other-switches": True})

@@ -22,6 +22,7 @@ UNKNOWN_INSTALLATION: Final = "unknown installation"
 RESERVED: Final = "spared"
 """Reserved for the rate limit checks, since requests are counted by key; another key has the same scopes."""
 
+_SCOPE_HEADERS: Final = ("X-Authenticated-Scope", "X-Scope", "X-Scopes", "X-OAuth-Scopes")
 _PUBLIC_PATHS: Final = "/api/v1/catalog/,/api/v1/oauth/token,/api/v1/hosted/,/api/v1/runtime-config,/api/v1/search"
 
 
@@ -32,6 +33,13 @@ def with_undeclared_parameter(request: Request) -> Request:
     parameter that it does not know.
     """
     return request.with_raw_query("xConformanceProbe", _PUBLIC_PATHS)
+
+
+def with_scope_headers(request: Request, scope: str) -> Request:
+    """With headers in which gateways name the scopes of a caller to services; unchanged for no scope."""
+    for header in _SCOPE_HEADERS if scope else ():
+        request = request.with_header(header, scope)
+    return request
 
 
 def category_of(profile: Profile, operation: Operation, credential: Credential) -> str:

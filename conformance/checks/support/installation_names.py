@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 
@@ -34,6 +36,14 @@ async def name_of_installation(case: Case, credential: str) -> str:
         return ""
     answer = await case.answer_to(credential, case.contract.operations["getApiKeyIdentity"])
     return str(pointer.get(answer.value, where)) if answer.ok and pointer.has(answer.value, where) else ""
+
+
+async def name_of_home(case: Case) -> str:
+    """What identity names the installation of the usual keys; empty where that is not known."""
+    keys = case.runtime.arranger.credentials(scope="")
+    with suppress(Inconclusive):
+        return await name_of_installation(case, keys[0].name) if keys else ""
+    return ""
 
 
 def with_installation_headers(request: Request, name: str) -> Request:
