@@ -83,8 +83,8 @@ def _base64_cores(raw: bytes) -> set[str]:
 def rare_forms(secret: str) -> tuple[str, ...]:
     """The forms of a secret that ordinary software does not write.
 
-    Base32, base64 and hexadecimal digits of UTF-16, base64 twice, octal escapes, quoted-printable (RFC 2045, section
-    6.7), in reverse order, and spelt out or in groups of equal length.
+    Base32, base85, base64 and hexadecimal digits of UTF-16, base64 twice, octal escapes, quoted-printable (RFC 2045,
+    section 6.7), in reverse order, and spelt out or in groups of equal length.
 
     In base32, the characters that encode only bits of the secret, at each of the five offsets, in either case. They
     are apart from the other forms: for all secrets of a run they would cost more time than the others together.
@@ -102,7 +102,14 @@ def rare_forms(secret: str) -> tuple[str, ...]:
         shifted = base64.b32encode(b"\0" * offset + raw)
         core = shifted[(offset * 8 + 4) // 5 : (offset + len(raw)) * 8 // 5].decode()
         found |= {core, core.lower()}
-    return _from_longest(found)
+    return _from_longest(found | _base85_cores(raw))
+
+
+def _base85_cores(raw: bytes) -> set[str]:
+    """The groups of five characters that encode only bytes of the secret, at each of the four offsets; in JSON too."""
+    whole = [raw[offset : len(raw) - (len(raw) - offset) % 4] for offset in range(4)]
+    found = {encode(part).decode() for part in whole for encode in (base64.b85encode, base64.a85encode)}
+    return found | {json.dumps(form)[1:-1] for form in found}
 
 
 class UnescapedText:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
@@ -21,11 +22,12 @@ def _squeeze(text: str) -> bytes:
 
 
 def _cores(secret: str) -> set[bytes]:
-    """A secret, in either direction, and the hexadecimal and octal digits of its bytes."""
+    """A secret, in either direction and in ROT13, and the hexadecimal and octal digits of its bytes."""
     raw = secret.encode("utf-8", "surrogatepass")
-    texts = (secret, secret[::-1], raw.hex(), "".join(f"{byte:03o}" for byte in raw))
-    has_both = any(map(str.isalpha, secret)) and any(map(str.isdigit, secret))  # words alone may be a name
-    return {core for core in map(_squeeze, texts if has_both else texts[2:]) if len(core) >= _MIN_LENGTH}
+    texts = [raw.hex(), "".join(f"{byte:03o}" for byte in raw)]
+    if any(map(str.isalpha, secret)) and any(map(str.isdigit, secret)):  # words alone may be a name
+        texts += [secret, secret[::-1], codecs.encode(secret, "rot13")]
+    return {core for core in map(_squeeze, texts) if len(core) >= _MIN_LENGTH}
 
 
 class LooseForms:

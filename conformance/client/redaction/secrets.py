@@ -185,6 +185,7 @@ class Secrets:
             blocks = blocks_of(unescaped)
             escaped_matches = bool(self._find_in(unescaped, blocks))
             may_have_fragments = may_have_fragments or self._fragments.may_occur_among(blocks)
+            may_have_fragments = may_have_fragments or self._loose_forms.may_occur_in(unescaped)
         views = WideText(joined_text), WideText(unescaped), CharacterCodes(joined_text)
         may_have_fragments = may_have_fragments or any(view.text for view in views)
         may_have_fragments = may_have_fragments or self._loose_forms.may_occur_in(joined_text)
@@ -242,6 +243,7 @@ class Secrets:
         if view.text:
             yield from (Span(*at, item.label) for item in self._find_in(view.text) for at in item.spans(view.text))
             yield from self._fragments.spans(view.text)
+            yield from self._loose_forms.spans(view.text)
 
     def _find_in(self, text: str, blocks: Set[int] | None = None) -> list[Spelling]:
         """The forms that occur in a text, the longest first. `blocks`: `blocks_of(text)`, where it is known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import unicodedata
 from collections.abc import Callable
@@ -39,6 +40,7 @@ def _in_groups(size: int, sign: str) -> str:
         " ".join(KEY.encode().hex()[at : at + 4] for at in range(0, 2 * len(KEY), 4)),
         " ".join(f"{byte:03o}" for byte in KEY.encode()),
         KEY[::-1].swapcase(),
+        codecs.encode(KEY, "rot13"),
     ],
     ids=[
         "case",
@@ -53,6 +55,7 @@ def _in_groups(size: int, sign: str) -> str:
         "dump",
         "octal",
         "back",
+        "rot13",
     ],
 )
 @pytest.mark.parametrize("clean", [Secrets.clean, lambda known, text: known.cleaner([text])(text)], ids=["one", "all"])
@@ -63,6 +66,16 @@ def test_a_key_is_not_shown_in_any_spelling_of_its_letters(
     text = json.dumps({"message": f"bad key {shown} here"}, ensure_ascii=False)
     found = clean(secrets, text)
     assert found == json.dumps({"message": "bad key «credential:full» here"}, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("sign", ["", "\u0301", "\u200b", " "], ids=["wide", "accents", "invisible", "spaces"])
+def test_nor_with_letters_that_json_escapes(secrets: Secrets, sign: str) -> None:
+    """Many services escape all characters beyond ASCII."""
+    shown = sign.join(KEY) if sign else "".join(chr(ord(character) + 0xFEE0) for character in KEY)
+    text = json.dumps({"message": f"bad key {shown} here"}, ensure_ascii=True)
+    expected = json.dumps({"message": "bad key «credential:full» here"}, ensure_ascii=False)
+    assert secrets.clean(text).replace("\\u0301", "") == expected
+    assert secrets.cleaner([text])(text) == secrets.clean(text)
 
 
 @pytest.mark.parametrize("key", ["integration-test-key-full", "short-key-1"])

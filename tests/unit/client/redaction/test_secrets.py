@@ -120,6 +120,20 @@ def test_no_credential_survives_backwards_or_spelt_out(
         assert "«credential" in cleaned
 
 
+@pytest.mark.parametrize("encode", [base64.b85encode, base64.a85encode])
+@few
+@given(
+    secret=st.text(_KEY_CHARACTERS, min_size=12, max_size=60), before=st.binary(max_size=6), after=st.binary(max_size=6)
+)
+def test_no_base85_of_a_credential_survives(
+    encode: Callable[[bytes], bytes], secret: str, before: bytes, after: bytes
+) -> None:
+    """At whatever offset of what was encoded, but for at most three bytes at either end; in JSON too."""
+    written = encode(before + secret.encode() + after).decode()
+    for text in (written, json.dumps({"k": written})):
+        assert "«credential" in _known(secret, lasting=True).clean(text)
+
+
 _BYTE_NOTATIONS: dict[str, Callable[[bytes], str]] = {
     "octal escapes": lambda raw: "".join(f"\\{byte:03o}" for byte in raw),
     "quoted-printable": lambda raw: "".join(f"={byte:02X}" for byte in raw),
