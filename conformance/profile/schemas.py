@@ -16,6 +16,7 @@ from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError
 from conformance.core.files import read_regular
 from conformance.core.messages import shorten
+from conformance.profile.anchors import find_anchors, with_pointers
 from conformance.profile.directions import Direction, has_mark
 from conformance.profile.schema_limits import check_limits
 from conformance.profile.source import nearest
@@ -71,6 +72,7 @@ class SchemaDocument:
         check_limits(document, where)
         self._document, self._where = document, where
         self._base, self._declared = _find_schemas(document, where)
+        self._anchors = find_anchors(self._base, self._declared)
         self._needs_translation = not str(document.get("openapi", "")).startswith("3.1")
         self._parts: dict[str, Any] = {}
         """Pointer -> translated part."""
@@ -110,6 +112,7 @@ class SchemaDocument:
     def _part(self, at: str) -> Any:
         if at not in self._parts:
             part = _with_known_dialects(pointer.get(self._document, at), pointer.tokens(at)[-1], self._where)
+            part = with_pointers(part, self._anchors)
             self._parts[at] = _translate(part) if self._needs_translation else part
             self._references[at] = [ref[1:] for ref in _refs(part) if ref.startswith("#/")]
         return self._parts[at]

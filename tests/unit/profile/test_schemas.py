@@ -99,6 +99,31 @@ def test_a_schema_that_refers_to_itself_is_carried_once(tmp_path: Path) -> None:
     assert not _accepts(schema, {"child": {"x": 1}})
 
 
+@pytest.mark.parametrize(
+    "anchor, ref", [("$anchor", "$ref"), ("$dynamicAnchor", "$dynamicRef"), ("$dynamicAnchor", "$ref")]
+)
+@pytest.mark.parametrize("base", ["components", "schemas", "$defs", ""])
+def test_a_reference_to_an_anchor_is_followed(anchor: str, ref: str, base: str, tmp_path: Path) -> None:
+    """Of the schema itself and of another one; what is data stays as it is."""
+    own = {anchor: "node", "type": "object", "properties": {"child": {ref: "#node"}, "code": {ref: "#code"}}}
+    code = {"type": "string", anchor: "code", "default": {ref: "#node", anchor: "code"}}
+    parts = {"PublicErrorResponse": {**own, "additionalProperties": False}, "Codes": {"properties": {"default": code}}}
+    document: dict[str, Any] = {base: parts} if base else parts
+    if base == "components":
+        document = {"openapi": "3.1.0", "components": {"schemas": parts}}
+    schema = _load(tmp_path, document).by_name["PublicErrorResponse"]
+    assert _accepts(schema, {"child": {"child": {"code": "A"}}})
+    assert not _accepts(schema, {"child": {"x": 1}})
+    assert not _accepts(schema, {"code": 1})
+    assert json.dumps(code["default"]) in json.dumps(schema)
+
+
+def test_an_anchor_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    part = {"$anchor": "a", "type": "object", "properties": {"child": {"$ref": "#a"}}}
+    with pytest.raises(ProfileError, match="Anchor 'a' does not exist"):
+        _load(tmp_path, {"components": {"schemas": {"PublicErrorResponse": part, "Other": part}}})
+
+
 def test_aliases_that_stand_for_billions_are_refused(tmp_path: Path) -> None:
     """Within the time that a million values take, and a text of a kilobyte is enough."""
     levels = ["a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9]"]
