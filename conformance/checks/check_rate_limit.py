@@ -22,6 +22,7 @@ from conformance.checks.support.effects import wrong_count
 from conformance.checks.support.plain_replays import require_single_effect
 from conformance.checks.support.provocation import Provocation, expect_limited_key, may_end, with_spare_credential
 from conformance.checks.support.rate_limits import (
+    EVASION_OPERATION,
     WINDOW_OPERATION,
     expect_counted,
     expect_no_lasting_limit,
@@ -299,7 +300,7 @@ async def what_is_counted_separately_is_answered(case: Case) -> None:
         raise Inconclusive("the limit was over before another request was answered", cause="rate limit")
 
 
-@check("RATE-6", on=WINDOW_OPERATION, exclusive=True)
+@check("RATE-6", on=EVASION_OPERATION, exclusive=True)
 async def a_limit_of_a_caller_is_not_evaded(case: Case) -> None:
     """A limited caller gets no more through with other headers, other queries, or other spellings of its scheme."""
     facts = case.profile.rate_limit

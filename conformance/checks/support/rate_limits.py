@@ -59,6 +59,8 @@ _SHORT_WINDOW_S = 1.0
 be polled too late."""
 WINDOW_OPERATION = "getApiKeyIdentity"
 """The operation whose limit is observed for a whole window: one is enough to see that it does not end too early."""
+EVASION_OPERATION = "getInstallationCredentialReadiness"
+"""The operation that a limited caller tries in other forms: another one, so that a short run may do either alone."""
 
 
 _Outcomes = dict[str, Provocation | Failure]
@@ -276,7 +278,7 @@ async def _prepare(case: Case, outcomes: _Outcomes) -> Preparation | None:
     try:
         prep = Preparation(case, with_spare_credential(case, await case.arrange()))
         prep.other = await other_credential_request(case, prep.request)
-        prep.forms = forms_of(case, prep.request) if case.operation.id == WINDOW_OPERATION else {}
+        prep.forms = forms_of(case, prep.request) if case.operation.id == EVASION_OPERATION else {}
         if case.operation.idempotent:
             await prep.find_spare()
         return prep
@@ -321,8 +323,9 @@ async def _overrun(prep: Preparation, _: Provocation | None, *, bursts: asyncio.
         provocation = replace(provocation, limited_answer=burst.limited_answer, limited_at=limited_at)
         if was_separate:
             provocation = replace(provocation, separation=Separation(was_answered=True))
-        if prep.case.operation.id == WINDOW_OPERATION and number == 0:
+        if prep.forms and number == 0:
             provocation = replace(provocation, evasions=await observe_evasion(prep.case, burst, prep.forms))
+        if prep.case.operation.id == WINDOW_OPERATION and number == 0:
             burst = await continue_through_window(prep.case, prep.request, burst)
             provocation = _with_window(provocation, burst)
         if answer is None or answer.status == 429:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from conformance.checks.support.authorization_forms import other_spellings
+from conformance.checks.support.bursts import measure
 from conformance.checks.support.case import Case
-from conformance.checks.support.limit_evasion import forms_of
+from conformance.checks.support.limit_evasion import forms_of, observe_evasion
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Authorization, RateLimit
 from conformance.profile.model import Limits
@@ -109,3 +110,24 @@ def test_a_short_scheme_has_few_spellings_and_each_is_sent_several_times(judged:
     stated = {"rate_limit": RateLimit(per="key"), "authorization": Authorization("Key {key}", scheme_case="any")}
     result, _ = judged(lambda _: answer(200, {"data": {}}), law, IDENTITY, **stated)
     assert result.outcome is Outcome.PASSED, result.message
+
+
+@pytest.mark.parametrize(("status", "count"), [(429, 5), (403, 5), (200, 10)])
+def test_a_form_ends_where_none_of_its_first_requests_passes(judged: Any, answer: Any, status: int, count: int) -> None:
+    """A form with a bucket of its own lets its first requests pass; where these are limited, the others would be."""
+    sent = 0
+
+    def serve(request: Any) -> Any:
+        nonlocal sent
+        is_form = "x-real-ip" in {name.lower() for name, _ in request.headers}
+        sent += is_form
+        return answer(status if is_form else 200, {"data": {}})
+
+    async def law(case: Case) -> None:
+        known = await case.good_answer()
+        forms = {CLIENTS: forms_of(case, known.request)[CLIENTS]}
+        found = await observe_evasion(case, measure([known]), forms)
+        assert found[CLIENTS].request_count == 1 + count
+
+    judged(serve, law, IDENTITY, rate_limit=RateLimit(per="key"))
+    assert sent == count
