@@ -20,7 +20,7 @@ PLAIN_CHECK: Final = "check_public::the_operation_is_served_under_its_declared_p
 _PLANNED_SHARE: Final = 0.99
 """Of the requests of quick depth. A run on the reference sends as many as are planned or some more, since reads between
 negatives are shared where those of an operation are close to each other."""
-_WEIGHTS: Final = Weights(0.05, 1.1, 0.8, all_instances=0.6, single_instance=0.2)
+_WEIGHTS: Final = Weights(0.02, 1.0, 0.8, all_instances=0.6, single_instance=0.2)
 """Greater weights of unknown faults find more of the faults that the order was not fitted on, and fewer of the others:
 `python -m tests.matrix.fit_order` has both figures."""
 _WEIGHTS_UNTIL_FAILURE: Final = Weights(0.5, 0.5, 0.3, all_instances=0.2, single_instance=1.0)
