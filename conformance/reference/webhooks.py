@@ -89,10 +89,12 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def emit(db: Connection, call: Call, event: str, payload: JsonObject) -> None:
-    """Writes an event for the subscribed endpoints into the outbox."""
+def emit(db: Connection, call: Call, event: str, payload: JsonObject, *, known_as: str = "") -> None:
+    """Writes an event for the endpoints that are subscribed to it, or to `known_as`, into the outbox."""
+    subscription = known_as or event
+    text = f'"{subscription}"'
     # a search on the text: parsing fifty endpoints would take longer than the rest of a checkout
-    subscribers = [row for row in db.execute(_ENDPOINTS, {"whose": call.installation}) if f'"{event}"' in row.data]
+    subscribers = [row for row in db.execute(_ENDPOINTS, {"whose": call.installation}) if text in row.data]
     subscribers.sort(key=lambda row: not any(host in row.data for host in LOOPBACK))
     now = time.time()
     rows = [
@@ -110,7 +112,7 @@ def emit(db: Connection, call: Call, event: str, payload: JsonObject) -> None:
             "due_at": now,
         }
         for endpoint, data in ((row.id, json.loads(row.data)) for row in subscribers[:FANOUT])
-        if event in data["events"]
+        if subscription in data["events"]
     ]
     if rows:
         db.execute(_ADD, rows)

@@ -37,6 +37,8 @@ class Endpoint(NamedTuple):
     """Those that may occur in a list by chance."""
     before: list[Answer]
     """The lists before the endpoints, where ids are numbers."""
+    created: Answer
+    """To the call with the usual body that has created one."""
 
 
 @dataclass(frozen=True)
@@ -143,20 +145,23 @@ async def _grows_with_replays(case: Case, foreign_list: Request, texts: list[str
 
 async def _endpoint_of(case: Case, key: str, *lists: Request) -> Endpoint:
     """New endpoints of another installation. A long number counts where it stood in none of the lists before."""
-    ids, before = await _create_endpoints(case, key), []
+    (ids, created), before = await _create_endpoints(case, key), []
     if not all(map(is_distinctive, ids)):
         before = [await case.control(item, "a list before the endpoint") for item in lists]
         known = {value for answer in before for _, value in values_in(answer)}
-        ids = [name for name in await _create_endpoints(case, key) if not (is_long_number(name) and name in known)]
+        ids, created = await _create_endpoints(case, key)
+        ids = [name for name in ids if not (is_long_number(name) and name in known)]
     found = [name for name in ids if is_distinctive(name) or is_long_number(name)]
     case.need(found or case.profile.webhooks.id, "webhooks.id", "the place of the new endpoint's id is needed")
     case.require_case(found, "the id of the other installation's endpoint may occur by chance")
-    return Endpoint(found, [name for name in ids if name not in found], before)
+    return Endpoint(found, [name for name in ids if name not in found], before, created)
 
 
-async def _create_endpoints(case: Case, key: str) -> list[str]:
+async def _create_endpoints(case: Case, key: str) -> tuple[list[str], Answer]:
+    """Their names, and the answer to the usual body."""
     operation, where = case.contract.operations[_CREATE], case.profile.webhooks.id
-    found = []
+    found: list[str] = []
+    created: list[Answer] = []
     for template in (None, *case.runtime.arranger.facts(operation).bodies):
         create = await case.arrange(operation, credential=key)
         if template is not None:
@@ -166,9 +171,10 @@ async def _create_endpoints(case: Case, key: str) -> list[str]:
             if template is None:
                 raise control_failed(answer)
             continue
+        created.append(answer)
         found += [str(pointer.get(answer.value, where))] if where and pointer.has(answer.value, where) else []
         found += [text] if (text := str(create.scope["unique"])) in str(create.body) else []
-    return found
+    return found, created[0]
 
 
 async def cause_events(case: Case, times: int) -> None:

@@ -16,12 +16,14 @@ from conformance.reference.policy import (
     before_work,
     evolve,
     with_handler,
+    with_handlers,
     with_idempotency,
     with_schema,
     with_shape,
 )
 from conformance.reference.registry import variant
 from conformance.reference.tables import deliveries
+from conformance.reference.webhooks import emit
 
 _CREATE, _UPDATE = "createInstallationWebhook", "updateInstallationWebhook"
 
@@ -159,3 +161,37 @@ def events_sent_again(policy: Policy) -> Policy:
         return policy.idempotency.replay(call, record, db, handler)
 
     return deliveries_with_event_ids(with_idempotency(policy, replay=replay))
+
+
+_SHOP_CALLS: Final = (
+    "requestStorefrontOrderAfterSales",
+    *("removePublicCartPromotion", "checkoutPublicCart", "quotePublicCart", "revokePublicCart"),
+)
+
+
+@variant(
+    "V685",
+    requirement="IDEM-2",
+    title="each call on a cart or an order is delivered as an event of its own, and so is each replay",
+    profile=_EVENT_IDS,
+)
+def events_of_calls(policy: Policy) -> Policy:
+    """A log of calls for subscribers: the effect of the call is one, but its answers are several."""
+
+    def log(call: Call, db: Connection) -> None:
+        if call.operation in _SHOP_CALLS:
+            emit(db, call, "call.answered", {"call": new_id("call")}, known_as="cart.revoked")
+
+    def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+        log(call, db)
+        return policy.idempotency.replay(call, record, db, handler)
+
+    def wrap(inner: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            answer = inner(call, db)
+            log(call, db)
+            return answer
+
+        return act
+
+    return deliveries_with_event_ids(with_handlers(with_idempotency(policy, replay=replay), _SHOP_CALLS, wrap))
